@@ -1,0 +1,20 @@
+import { defineConfig } from 'tsup';
+import { entries } from './scripts/entries.js';
+
+export default defineConfig({
+  // dist mirrors src: src/presets/index.ts becomes dist/presets/index.js and .cjs
+  entry: Object.fromEntries(
+    entries.map(({ source }) => [source.replace(/^src\//, '').replace(/\.ts$/, ''), source]),
+  ),
+  format: ['esm', 'cjs'],
+  target: 'node20',
+  platform: 'node',
+  tsconfig: 'tsconfig.build.json',
+  // Entries share module state (the default store, what is known of a request), so shared code goes into chunks
+  // instead of a copy per entry; in CommonJS too.
+  splitting: true,
+  clean: true,
+  sourcemap: false,
+  loader: { '.lua': 'text' },
+  dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
+});
