@@ -1,0 +1,73 @@
+// The rooms and who may import whom. One way:
+//   express, admin, service, outbound, telemetry, cli → core → algorithms
+//   stores → core, algorithms
+// Types count as imports, so a cycle of types alone is a cycle too.
+
+const room = names => `^src/(?:${names.join('|')})/`;
+const ADAPTERS = ['express', 'admin', 'service', 'outbound', 'telemetry', 'cli'];
+const WITH_PACKAGES = ['admin', 'service', 'config', 'cli'];
+const PACKAGE = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-bundled', 'npm-no-pkg', 'npm-unknown'];
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'algorithms-stand-alone',
+      comment: 'The algorithms are pure functions over tuples: they import nothing but each other.',
+      severity: 'error',
+      from: { path: '^src/algorithms/' },
+      to: { pathNot: '^src/algorithms/' },
+    },
+    {
+      name: 'core-knows-no-io',
+      comment:
+        'The core imports itself, the algorithms, node:crypto and node:perf_hooks; no store, no Express, no package.',
+      severity: 'error',
+      from: { path: '^src/core/' },
+      to: { pathNot: ['^src/(?:core|algorithms)/', '^(?:node:)?(?:crypto|perf_hooks)$'] },
+    },
+    {
+      name: 'stores-know-core-only',
+      severity: 'error',
+      from: { path: '^src/stores/' },
+      to: { path: '^src/', pathNot: '^src/(?:stores|core|algorithms)/' },
+    },
+    {
+      name: 'adapters-know-core-only',
+      comment: 'An adapter imports its own room, the core and the algorithms; a store is handed to it.',
+      severity: 'error',
+      from: { path: `^src/(${ADAPTERS.join('|')})/` },
+      to: { path: '^src/', pathNot: '^src/(?:$1|core|algorithms)/' },
+    },
+    {
+      name: 'nobody-imports-the-face',
+      severity: 'error',
+      from: { path: room(['algorithms', 'core', 'stores', ...ADAPTERS]) },
+      to: { path: '^src/(?:index\\.ts$|presets/|testing/)' },
+    },
+    {
+      name: 'no-packages-at-run-time',
+      comment: 'Requiring limitkeeper loads node: modules only; types of Express are fine, they vanish.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: room(WITH_PACKAGES) },
+      to: { dependencyTypes: PACKAGE, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'src-stays-in-src',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(?:test|bench|examples|scripts|dist)/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['types', 'import', 'require', 'node', 'default'],
+      extensions: ['.ts', '.d.ts', '.js', '.cjs', '.json', '.lua'],
+    },
+  },
+};
