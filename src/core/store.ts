@@ -1,0 +1,123 @@
+import type { Block } from './block.js';
+import type { Cell } from './cell.js';
+import type { Reading } from './decision.js';
+import type { Batch } from './operation.js';
+
+/** The answer of a store to one batch. */
+export interface BatchResult {
+  /** The store's time at which the batch was decided, Unix ms. */
+  readonly at: number;
+  /** One reading per item, in order; see `decide`. */
+  readonly readings: readonly Reading[];
+  /** The items (by index) whose automatic block started in this call. */
+  readonly blockStarted: readonly number[];
+}
+
+/** One stored cell of a subject, for operators. */
+export interface StoredCell {
+  readonly scope: string;
+  readonly cell: Cell;
+}
+
+/** One standing block, for operators. */
+export interface BlockEntry extends Pick<Block, 'since' | 'until' | 'manual'> {
+  readonly subjectHash: string;
+  readonly scope: string;
+}
+
+export interface BlockPage {
+  readonly blocks: readonly BlockEntry[];
+  /** Pass it back for the next page; left out on the last one. */
+  readonly cursor?: string;
+}
+
+export interface BlockQuery {
+  /** From an earlier page. */
+  readonly cursor?: string;
+  /** Only blocks of subjects of which one part has this hash (`subjectHash(part, secret)`). */
+  readonly part?: string;
+  /** Entries a page at most, default 100. */
+  readonly count?: number;
+}
+
+/**
+ * Where cells live. One object serves any number of limiters; different scopes never share a counter, and the same scope
+ * and subject always do.
+ *
+ * The store owns the clock: it reads the time once for each batch, and two processes that share a store share its time.
+ * A rejected or thrown error means that the batch was not decided; the limiter's guard then applies the fail mode. A
+ * store never retries a batch that may have been counted.
+ */
+export interface Store {
+  /**
+   * Decides all items atomically and stores what changed, as {@link decide} defines it. A store that needs no I/O answers
+   * with a value, others with a promise. May be called concurrently.
+   */
+  apply(batch: Batch): BatchResult | Promise<BatchResult>;
+  /** All cells of one subject, across scopes and windows; an empty list for an unknown one. Writes nothing. */
+  inspect(subjectHash: string): StoredCell[] | Promise<StoredCell[]>;
+  /** Forgets a subject in one scope or in all. Answers what was removed. */
+  reset(subjectHash: string, scope?: string): StoredCell[] | Promise<StoredCell[]>;
+  /** Who is blocked now, paged, in no order that callers may rely on. */
+  blocked(query?: BlockQuery): BlockPage | Promise<BlockPage>;
+  /** Forgets every subject, in the scopes named or in all. */
+  clear(scopes?: readonly string[]): void | Promise<void>;
+  /** Releases what the store itself opened; a client that the user made stays open. */
+  close(): void | Promise<void>;
+}
+
+export const STORE_METHODS = [
+  'apply',
+  'inspect',
+  'reset',
+  'blocked',
+  'clear',
+  'close',
+] as const satisfies readonly (keyof Store)[];
+
+/** Names one cell. */
+export interface CellKey {
+  readonly scope: string;
+  readonly subjectHash: string;
+}
+
+/** A cell to write, or `undefined` to delete. */
+export interface Write extends CellKey {
+  readonly cell: Cell | undefined;
+  /** From this time (Unix ms) the cell may be dropped; `Infinity`: never by itself. */
+  readonly forgettableAt: number;
+  /** Hashes of the subject's parts, when a block stands in the cell: for an index of blocks. */
+  readonly partHashes?: readonly string[];
+}
+
+/**
+ * The easy way to write a store: `backendStore(backend)` makes a full {@link Store} of it, with every algorithm and every
+ * operation.
+ */
+export interface Backend {
+  /**
+   * Loads the cells of `keys`, calls `body` with them and with the backend's time, writes what it answers, and resolves
+   * with its result: all as one atomic step, isolated from every other `transact` on one of these keys.
+   *
+   * `body` is pure and quick; it may be called again when the transaction must be repeated. Cells that are past their
+   * `forgettableAt` may be passed as `undefined` or as they are: both mean the same.
+   */
+  transact<T>(
+    keys: readonly CellKey[],
+    body: (cells: readonly (Cell | undefined)[], now: number) => Transaction<T>,
+  ): Promise<T>;
+  /** All stored cells of a subject. */
+  list(subjectHash: string): Promise<readonly StoredCell[]>;
+  /** The cells in which a block may stand, paged like {@link Store.blocked}; entries that are over are filtered out above. */
+  listBlocked?(
+    query: BlockQuery,
+  ): Promise<{ readonly cells: readonly (StoredCell & CellKey)[]; readonly cursor?: string }>;
+  now(): number | Promise<number>;
+  clear(scopes?: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Transaction<T> {
+  readonly writes: readonly Write[];
+  readonly result: T;
+}
