@@ -13,6 +13,9 @@ export default defineConfig({
   // Entries share module state (the default store, what is known of a request), so shared code goes into chunks
   // instead of a copy per entry; in CommonJS too.
   splitting: true,
+  // Rollup writes the CommonJS chunks. Without it sucrase would, and would turn every `?.` and `??` into a function call.
+  treeshake: true,
+  removeNodeProtocol: false,
   clean: true,
   sourcemap: false,
   loader: { '.lua': 'text' },
