@@ -62,6 +62,7 @@ export default {
       ...shared,
       displayName: name,
       testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
+      ...(name === 'redis' ? { globalSetup: '<rootDir>/test/support/redis/binaries.ts' } : {}),
     })),
   ],
 };
