@@ -1,4 +1,4 @@
-import type { Rule } from './rule.js';
+import type { Plan, Rule } from './rule.js';
 
 /**
  * Why: `ok` passes; `blocked`: a block stands; `cost`: more than the capacity, can never pass; `limit`: the units used
@@ -49,9 +49,7 @@ export interface Receipt {
 export interface ReceiptEntry {
   readonly scope: string;
   readonly cost: number;
-  readonly limit: number;
-  readonly windowMs: number;
-  readonly capacity: number;
+  readonly plan: Plan;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { algorithms } from '../algorithms/index.js';
 import type { AlgorithmName, AlgorithmRule } from '../algorithms/index.js';
-import { knownOptions, milliseconds, oneOf, plainObject, wholeNumber } from './check.js';
+import { knownOptions, milliseconds, oneOf, wholeNumber } from './check.js';
 import { rangeError, received, typeError } from './errors.js';
 
 /** `enforce` refuses; `shadow` counts, blocks and reports but never refuses; `off` is absent. */
@@ -14,6 +14,8 @@ export interface Rule extends AlgorithmRule {
   /** The rungs of the block ladder in milliseconds; empty: no block. */
   readonly blockMs: readonly number[];
   readonly holdMs: number;
+  /** The numbers that it was made from, complete: `template.at(rule.plan)` makes the same rule again. */
+  readonly plan: Plan;
 }
 
 /** The numbers that may differ from call to call: what `plan` returns. Seconds, as everywhere in options. */
@@ -193,6 +195,13 @@ function makeRule(
   const capacity = burst ?? (algorithm === 'leaky-bucket' ? 1 : limit);
   checkExactness(capacity, windowMs, `${where}${burst === undefined ? 'limit' : 'burst'}`);
   if (isBucket(algorithm)) checkBucketRate(limit, windowMs, capacity, `${where}burst`);
+  const blockMs = Object.freeze(ladder(numbers.blockSec, `${where}blockSec`));
+  const plan = {
+    limit,
+    windowSec: windowMs / 1000,
+    ...(isBucket(algorithm) ? { burst: capacity } : {}),
+    blockSec: blockMs.length === 0 ? 0 : blockMs.map(ms => ms / 1000),
+  };
   return Object.freeze({
     scope,
     algorithm,
@@ -201,8 +210,9 @@ function makeRule(
     capacity,
     align,
     shadow: mode === 'shadow',
-    blockMs: Object.freeze(ladder(numbers.blockSec, `${where}blockSec`)),
+    blockMs,
     holdMs: milliseconds(holdSec, `${where}holdSec`, { zero: false }),
+    plan: Object.freeze(plan),
   });
 }
 
@@ -225,9 +235,4 @@ function checkBucketRate(limit: number, windowMs: number, capacity: number, opti
       `a rate above one unit a millisecond needs a burst of limit / window + 1, got ${String(capacity)}.`,
     { option },
   );
-}
-
-/** Options of a rule as an object with known names only; `where` names it in errors. */
-export function checkRuleOptions(options: unknown, known: readonly string[], where: string): void {
-  knownOptions(plainObject(options, where), known, where);
 }

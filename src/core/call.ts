@@ -1,0 +1,50 @@
+import type { Decision } from './decision.js';
+import type { HashedSubject } from './operation.js';
+import type { Plan } from './rule.js';
+import { isHashedSubject } from './subject.js';
+import type { SubjectKey } from './subject.js';
+
+/** One subject for all rules, or one for each scope. */
+export type Subjects = SubjectKey | HashedSubject | Readonly<Record<string, SubjectKey | HashedSubject>>;
+/** Units for all rules, or for each scope; a scope that is missing costs what its rule says, 1 by default. */
+export type Costs = number | Readonly<Record<string, number>>;
+export type PlanOrUnlimited = Plan | 'unlimited';
+
+export interface CallOptions {
+  readonly cost?: Costs;
+  /** The numbers of this call, for all rules or for each scope, in place of the rules' own. */
+  readonly plan?: PlanOrUnlimited | Readonly<Record<string, PlanOrUnlimited>>;
+}
+
+/** A reservation: when `decision.allowed`, settle it with the real cost or release it; left alone it lapses. */
+export interface Reservation {
+  readonly decision: Decision;
+  settle(actual: Costs): Promise<Decision>;
+  release(): Promise<Decision>;
+}
+
+/** A plain object maps scopes to subjects; an array, a text or a number is one subject. */
+export function isSubjectMap(
+  subject: Subjects,
+): subject is Readonly<Record<string, SubjectKey | HashedSubject>> {
+  return (
+    typeof subject === 'object' &&
+    !Array.isArray(subject) &&
+    !isHashedSubject(subject) &&
+    (subject as unknown) !== null
+  );
+}
+
+export function costFor(costs: Costs | undefined, scope: string, other: number): number {
+  if (typeof costs !== 'object') return costs ?? other;
+  return Object.hasOwn(costs, scope) ? (costs[scope] ?? other) : other;
+}
+
+/** The plan for one scope; `undefined` where the call names none for it. */
+export function planFor(plan: CallOptions['plan'], scope: string): PlanOrUnlimited | undefined {
+  if (plan === undefined || plan === 'unlimited') return plan;
+  // A scope may be called "limit", but then a plan or a word stands under it, not a number.
+  if (typeof plan !== 'object' || (plan as unknown) === null || typeof plan.limit === 'number')
+    return plan as Plan;
+  return Object.hasOwn(plan, scope) ? (plan as Readonly<Record<string, PlanOrUnlimited>>)[scope] : undefined;
+}

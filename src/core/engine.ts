@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { COOL_DOWN_MS } from './breaker.js';
+import { describe, fold, unlimited } from './decision.js';
+import type { Decision, Receipt } from './decision.js';
+import { Events } from './events.js';
+import type { FailMode } from './events.js';
+import type { LimitkeeperError } from './errors.js';
+import { Guard } from './guard.js';
+import type { Answer } from './guard.js';
+import { chain, isPromise } from './maybe-promise.js';
+import type { MaybePromise } from './maybe-promise.js';
+import { decides } from './operation.js';
+import type { Batch } from './operation.js';
+import type { BatchResult, Store } from './store.js';
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly failMode: FailMode;
+  readonly storeTimeoutMs: number;
+  /** Makes the store that decides while the real one is away (`failMode: 'local'`). */
+  readonly localStore: () => Store;
+}
+
+/** Told apart from each other across processes; the counter makes them cheap. */
+const RECEIPT_PREFIX = randomUUID();
+let receipts = 0;
+
+/**
+ * Runs batches on a store, behind its guard: folds readings into decisions, answers in the fail mode when the store does
+ * not, tells the listeners. Knows nothing of subjects in plain, of Express, or of where batches come from.
+ */
+export class Engine {
+  readonly events = new Events();
+  readonly store: Store;
+  readonly #guard: Guard;
+  readonly #failMode: FailMode;
+  readonly #makeLocal: () => Store;
+  #local: Store | undefined;
+  #degraded = false;
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(options: EngineOptions) {
+    this.store = options.store;
+    this.#failMode = options.failMode;
+    this.#makeLocal = options.localStore;
+    this.#guard = new Guard(options.store, options.storeTimeoutMs);
+  }
+
+  /**
+   * Decides a batch of consume, peek and reserve. Never throws, never rejects.
+   *
+   * @param quiet somebody only looks: listeners hear nothing of the verdict.
+   */
+  decide(batch: Batch, quiet = false): MaybePromise<Decision> {
+    // Only stores own time, but no store is asked here.
+    if (batch.length === 0) return this.#announce(batch, unlimited(Date.now()), quiet);
+    return chain(this.#guard.run(batch), answer => {
+      if (!answer.ok) return this.#decideDegraded(batch, answer.error, quiet);
+      this.#recovered();
+      return this.#decided(batch, answer.result, quiet, {});
+    });
+  }
+
+  /**
+   * Applies operations that do not decide (or looks), and answers how things stand after them.
+   *
+   * @param local the decision that this belongs to was made by the local store: the effect goes there.
+   */
+  effect(batch: Batch, local = false): MaybePromise<Decision> {
+    if (batch.length === 0) return unlimited(Date.now());
+    if (local) return this.#effectLocally(batch);
+    return this.track(
+      chain(this.#guard.run(batch), (answer): Decision => {
+        if (!answer.ok) return this.#effectFailed(batch, answer);
+        this.#recovered();
+        this.#forgiveLocally(batch);
+        this.#announceBlocks(batch, answer.result);
+        return standing(batch, answer.result);
+      }),
+    );
+  }
+
+  /** Resolves once every effect under way has been answered. */
+  async settled(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay]);
+  }
+
+  /** Lets {@link settled} wait for work of a caller, e.g. an outcome that is still being found out. */
+  track<T>(work: MaybePromise<T>): MaybePromise<T> {
+    if (!isPromise(work)) return work;
+    this.#underWay.add(work);
+    const done = () => {
+      this.#underWay.delete(work);
+    };
+    work.then(done, done);
+    return work;
+  }
+
+  #decided(batch: Batch, result: BatchResult, quiet: boolean, extra: Partial<Decision>): Decision {
+    const decision = standing(batch, result);
+    const receipt = decision.allowed ? receiptFor(batch, result, extra.degraded === 'local') : undefined;
+    this.#announceBlocks(batch, result);
+    return this.#announce(
+      batch,
+      { ...decision, ...extra, ...(receipt === undefined ? {} : { receipt }) },
+      quiet,
+    );
+  }
+
+  #decideDegraded(batch: Batch, error: LimitkeeperError, quiet: boolean): Decision {
+    this.#failed(error, false);
+    const failMode = this.#failMode;
+    if (failMode === 'local') {
+      const result = this.#localStore().apply(batch);
+      if (!isPromise(result)) return this.#decided(batch, result, quiet, { degraded: 'local' });
+    }
+    const decision: Decision = { ...unlimited(Date.now()), degraded: failMode };
+    const closed: Partial<Decision> = { allowed: false, reason: 'unavailable', retryAfterMs: COOL_DOWN_MS };
+    return this.#announce(batch, failMode === 'closed' ? { ...decision, ...closed } : decision, quiet);
+  }
+
+  #effectFailed(batch: Batch, answer: Extract<Answer, { ok: false }>): Decision {
+    // A settle or refund speaks of units that lie in the store that is away: holds lapse by themselves.
+    const bound = batch.some(({ operation }) => operation.type === 'settle' || operation.type === 'refund');
+    const takeOver = this.#failMode === 'local' && !bound;
+    this.#failed(answer.error, !takeOver);
+    if (takeOver) return this.#effectLocally(batch);
+    return { ...unlimited(Date.now()), degraded: this.#failMode };
+  }
+
+  #effectLocally(batch: Batch): Decision {
+    const result = this.#localStore().apply(batch);
+    if (isPromise(result)) return { ...unlimited(Date.now()), degraded: 'local' };
+    this.#announceBlocks(batch, result);
+    return { ...standing(batch, result), degraded: 'local' };
+  }
+
+  /** What was forgiven must not come back with the next outage. */
+  #forgiveLocally(batch: Batch): void {
+    if (this.#local === undefined) return;
+    const forgiving = batch.filter(
+      ({ operation: { type } }) => type === 'forgive' || type === 'reset' || type === 'unblock',
+    );
+    if (forgiving.length > 0) void this.#local.apply(forgiving);
+  }
+
+  #localStore(): Store {
+    this.#local ??= this.#makeLocal();
+    return this.#local;
+  }
+
+  #failed(error: LimitkeeperError, dropped: boolean): void {
+    this.events.emit('store-error', { error, dropped });
+    if (this.#degraded) return;
+    this.#degraded = true;
+    this.events.emit('degraded', { failMode: this.#failMode, error });
+  }
+
+  #recovered(): void {
+    if (!this.#degraded) return;
+    this.#degraded = false;
+    this.events.emit('recovered', {});
+  }
+
+  #announce(batch: Batch, decision: Decision, quiet: boolean): Decision {
+    const { events } = this;
+    if (quiet) return decision;
+    const name = decision.allowed ? 'allowed' : 'refused';
+    if (events.has(name)) {
+      const { scope } = decision;
+      const subjectHash = batch.find(item => item.rule.scope === scope)?.subject.hash ?? null;
+      events.emit(name, { scope, subjectHash, decision });
+    }
+    if (events.has('shadow-refused')) {
+      decision.readings.forEach((reading, i) => {
+        if (reading.shadow && !reading.allowed)
+          this.#tellOf('shadow-refused', batch, i, reading, decision.at);
+      });
+    }
+    return decision;
+  }
+
+  #announceBlocks(batch: Batch, result: BatchResult): void {
+    if (!this.events.has('blocked')) return;
+    for (const i of result.blockStarted) {
+      const [item, reading] = [batch[i], result.readings[i]];
+      if (item === undefined || reading === undefined) continue;
+      this.#tellOf('blocked', batch, i, describe(item.rule, reading), result.at);
+    }
+  }
+
+  #tellOf(
+    name: 'blocked' | 'shadow-refused',
+    batch: Batch,
+    i: number,
+    reading: Decision['readings'][number],
+    at: number,
+  ): void {
+    const item = batch[i];
+    if (item === undefined) return;
+    this.events.emit(name, { scope: item.rule.scope, subjectHash: item.subject.hash, reading, at });
+  }
+}
+
+function standing(batch: Batch, { readings, at }: BatchResult): Decision {
+  return fold(
+    batch.flatMap((item, i) => {
+      const reading = readings[i];
+      return reading === undefined ? [] : [describe(item.rule, reading)];
+    }),
+    at,
+  );
+}
+
+/** A receipt names what one kind of operation took: the reservations, or else what was consumed. */
+function receiptFor(batch: Batch, { readings, at }: BatchResult, local: boolean): Receipt | undefined {
+  const kind = batch.some(({ operation }) => operation.type === 'consume') ? 'consume' : 'reserve';
+  const rules = batch.flatMap(({ rule, operation }, i) => {
+    if (operation.type !== kind || !decides(operation) || readings[i]?.allowed !== true) return [];
+    return [{ scope: rule.scope, cost: operation.cost, plan: rule.plan }];
+  });
+  if (rules.length === 0) return undefined;
+  receipts += 1;
+  return { id: `${RECEIPT_PREFIX}-${String(receipts)}`, kind, at, rules, ...(local ? { local } : {}) };
+}

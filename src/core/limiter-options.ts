@@ -1,0 +1,175 @@
+import { knownOptions, oneOf, plainObject, wholeNumber } from './check.js';
+import { Engine } from './engine.js';
+import { rangeError, received, typeError } from './errors.js';
+import type { FailMode } from './events.js';
+import { RuleTemplate } from './rule.js';
+import type { Rule, RuleSettings } from './rule.js';
+import { STORE_METHODS } from './store.js';
+import type { Store } from './store.js';
+import type { Hashing } from './subject.js';
+
+/** A rule of {@link createLimiter}: its numbers stand here, or come with each call as a plan. */
+export interface LimiterRule extends RuleSettings {
+  /** Units a window, a whole number; 0 refuses all. */
+  readonly limit?: number;
+  /** Seconds; 0.5 is half a second. */
+  readonly windowSec?: number;
+  /** Units that a call takes where it names none. Default 1. */
+  readonly cost?: number;
+}
+
+/** What a limiter needs beside its rules. */
+export interface LimiterSettings {
+  /** Default: the process's MemoryStore. */
+  readonly store?: Store;
+  /** What happens when the store fails: `open` (default) lets pass, `closed` refuses, `local` decides in this process. */
+  readonly failMode?: FailMode;
+  /** The deadline of every call to the store in ms. Default 250. */
+  readonly storeTimeoutMs?: number;
+  /** Makes subject hashes HMAC-SHA-256 under this secret. */
+  readonly hashSecret?: string;
+  /** Bits of an IPv6 address that count as one client, 32 to 128. Default 56. */
+  readonly ipv6Prefix?: number;
+}
+
+export type LimiterOptions = LimiterSettings & (LimiterRule | { readonly rules: readonly LimiterRule[] });
+
+/** Stores that the core must not import; the face hands them in. */
+export interface StoreFactories {
+  readonly defaultStore: () => Store;
+  readonly localStore: () => Store;
+}
+
+/** One rule of a limiter, checked. */
+export interface LimiterEntry {
+  readonly template: RuleTemplate;
+  /** The rule with the numbers of the options; `undefined` where they come with each call. */
+  readonly own: Rule | undefined;
+  readonly cost: number;
+}
+
+const RULE_OPTIONS = [
+  'scope',
+  'limit',
+  'windowSec',
+  'blockSec',
+  'algorithm',
+  'burst',
+  'align',
+  'mode',
+  'cost',
+  'holdSec',
+] as const satisfies readonly (keyof LimiterRule)[];
+
+export const SETTING_OPTIONS = [
+  'store',
+  'failMode',
+  'storeTimeoutMs',
+  'hashSecret',
+  'ipv6Prefix',
+] as const satisfies readonly (keyof LimiterSettings)[];
+
+/** @throws TypeError or RangeError that names the option, what was expected and what came. */
+export function limiterEntries(options: LimiterOptions): readonly LimiterEntry[] {
+  plainObject(options, 'options');
+  if (!('rules' in options)) {
+    knownOptions(options, [...RULE_OPTIONS, ...SETTING_OPTIONS], 'the options of a limiter of one rule');
+    return [entryOf(options, '')];
+  }
+  knownOptions(options, ['rules', ...SETTING_OPTIONS], 'the options of a limiter with rules');
+  const entries = ruleList(options.rules).map((rule, i) => {
+    const where = `rules[${String(i)}]`;
+    knownOptions(plainObject(rule, where), RULE_OPTIONS, where);
+    return entryOf(rule as LimiterRule, `${where}.`);
+  });
+  checkScopesDiffer(entries.map(({ template }) => template.scope));
+  return entries;
+}
+
+export function ruleList(rules: unknown): readonly unknown[] {
+  if (Array.isArray(rules) && rules.length > 0) return rules;
+  throw typeError(
+    'ERR_LIMITKEEPER_OPTION_TYPE',
+    `rules must be a list of at least one rule, got ${received(rules)}.`,
+    { option: 'rules' },
+  );
+}
+
+/** Two rules of one scope would count in one cell, and each request twice. */
+export function checkScopesDiffer(scopes: readonly string[]): void {
+  const twice = scopes.find((scope, i) => scopes.indexOf(scope) !== i);
+  if (twice === undefined) return;
+  throw typeError(
+    'ERR_LIMITKEEPER_DUPLICATE_SCOPE',
+    `scope ${JSON.stringify(twice)} names two rules of one limiter. Give each rule a scope of its own, e.g. with its window.`,
+    { option: 'scope' },
+  );
+}
+
+function entryOf(rule: LimiterRule, where: string): LimiterEntry {
+  const template = new RuleTemplate(rule, where);
+  const { limit, windowSec, cost = 1 } = rule;
+  const byPlan = limit === undefined && windowSec === undefined;
+  return {
+    template,
+    // One of the two alone is a mistake: `at` then says which is missing.
+    own: byPlan ? undefined : template.at({ limit, windowSec } as { limit: number; windowSec: number }),
+    cost: checkCost(cost, `${where}cost`),
+  };
+}
+
+export function checkCost(cost: unknown, option: string): number {
+  if (typeof cost === 'number' && Number.isSafeInteger(cost) && cost >= 0) return cost;
+  const make = typeof cost === 'number' ? rangeError : typeError;
+  throw make('ERR_LIMITKEEPER_COST', `${option} must be a whole number ≥ 0, got ${received(cost)}.`, {
+    option,
+  });
+}
+
+export function makeEngine(settings: LimiterSettings, factories: StoreFactories): Engine {
+  const { store, failMode = 'open', storeTimeoutMs = 250 } = settings;
+  oneOf(failMode, 'failMode', ['open', 'closed', 'local']);
+  return new Engine({
+    store: store === undefined ? factories.defaultStore() : checkStore(store),
+    failMode,
+    storeTimeoutMs: checkRange(storeTimeoutMs, 'storeTimeoutMs', 1, 60_000),
+    localStore: factories.localStore,
+  });
+}
+
+export function hashingOf({ hashSecret, ipv6Prefix }: LimiterSettings): Hashing {
+  if (hashSecret !== undefined && (typeof hashSecret !== 'string' || hashSecret === '')) {
+    // Never what came: it is a secret.
+    throw typeError(
+      'ERR_LIMITKEEPER_OPTION_TYPE',
+      `hashSecret must be a non-empty string, got ${typeof hashSecret === 'string' ? 'an empty one' : typeof hashSecret}.`,
+      { option: 'hashSecret' },
+    );
+  }
+  return {
+    ...(hashSecret === undefined ? {} : { secret: hashSecret }),
+    ...(ipv6Prefix === undefined ? {} : { ipv6Prefix: checkRange(ipv6Prefix, 'ipv6Prefix', 32, 128) }),
+  };
+}
+
+function checkRange(value: unknown, option: string, min: number, max: number): number {
+  const number = wholeNumber(value, option, min);
+  if (number <= max) return number;
+  throw rangeError(
+    'ERR_LIMITKEEPER_OPTION_RANGE',
+    `${option} must be a whole number from ${String(min)} to ${String(max)}, got ${received(value)}.`,
+    { option },
+  );
+}
+
+function checkStore(store: unknown): Store {
+  const methods = plainObject(store, 'store');
+  const missing = STORE_METHODS.filter(name => typeof methods[name] !== 'function');
+  if (missing.length === 0) return store as Store;
+  throw typeError(
+    'ERR_LIMITKEEPER_STORE_CONTRACT',
+    `store must have the methods ${STORE_METHODS.join(', ')}; this one lacks ${missing.join(', ')}. ` +
+      'Pass a MemoryStore, a RedisStore, or backendStore(yourBackend).',
+    { option: 'store' },
+  );
+}

@@ -1,0 +1,19 @@
+/**
+ * A memory store answers with a value, every other store with a promise. Awaiting a value would cost a turn of the
+ * microtask queue and, worse, let a response leave before its outcome is counted: so both are carried as they are.
+ */
+export type MaybePromise<T> = T | Promise<T>;
+
+export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/** `next(value)`, now or when it is there. */
+export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
+  return isPromise(value) ? value.then(next) : next(value);
+}
+
+/** All of them in order: a plain array when no element is a promise. */
+export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
+  return values.some(isPromise) ? Promise.all(values) : (values as T[]);
+}
