@@ -106,12 +106,16 @@ export async function startCluster(
 async function startNode(): Promise<ClusterNode> {
   const server = await startRedis({
     args: [
-      '--cluster-enabled',
-      'yes',
-      '--cluster-node-timeout',
-      '2000',
-      '--cluster-config-file',
-      'nodes.conf',
+      ...[
+        '--cluster-enabled',
+        'yes',
+        '--cluster-node-timeout',
+        '2000',
+        '--cluster-config-file',
+        'nodes.conf',
+      ],
+      // A replica is not listed before it has received something: the first ping of its master, by default after 10 s.
+      ...['--repl-ping-replica-period', '1'],
     ],
   });
   const id = String(await server.call('CLUSTER', 'MYID'));
