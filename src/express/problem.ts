@@ -70,9 +70,10 @@ export function prefersProblem(accept: string | undefined): boolean {
   const ranges = split(accept, ',').flatMap(parseRange);
   const problem = match(ranges, 'problem+json');
   const json = match(ranges, 'json');
+  if (problem.weight === 0) return false;
   if (problem.weight !== json.weight) return problem.weight > json.weight;
   if (problem.precision !== json.precision) return problem.precision > json.precision;
-  return problem.weight > 0 && problem.index < json.index;
+  return problem.index < json.index;
 }
 
 interface Range {
