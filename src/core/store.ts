@@ -50,6 +50,11 @@ export interface BlockQuery {
  */
 export interface Store {
   /**
+   * Counts in this process alone, so that each of several processes admits the whole limit. Only for a warning where there
+   * seem to be several.
+   */
+  readonly perProcess?: boolean;
+  /**
    * Decides all items atomically and stores what changed, as {@link decide} defines it. A store that needs no I/O answers
    * with a value, others with a promise. May be called concurrently.
    */
