@@ -1,0 +1,45 @@
+/** Everything that the library warns of, each at most once in a process. The codes are stable. */
+export type WarningCode = keyof typeof TEXTS;
+
+const ADVICE =
+  "Set it to the number of proxies in front of the app (app.set('trust proxy', 1)), or to their addresses";
+
+const TEXTS = {
+  LIMITKEEPER_TRUST_PROXY_TRUE: `the Express setting 'trust proxy' is true, so any client can forge its address with X-Forwarded-For and escape every limit. ${ADVICE}.`,
+  LIMITKEEPER_TRUST_PROXY_OFF: `a request carried X-Forwarded-For while the Express setting 'trust proxy' is off, so behind a proxy all clients count as one. ${ADVICE}; without a proxy there is nothing to do.`,
+  LIMITKEEPER_ONE_PRIVATE_ADDRESS: `all requests so far came from one private address, most likely a proxy, so all clients behind it count as one. Have the proxy send X-Forwarded-For, and check the Express setting 'trust proxy'. ${ADVICE}.`,
+  LIMITKEEPER_MOUNTED_TWICE:
+    'a request met the same rateLimit() instance twice; it was counted once. Mount it once, or create one instance with a scope of its own for each place.',
+  LIMITKEEPER_MEMORY_STORE_PER_PROCESS:
+    'limits are counted in the memory of this process, which seems to be one of several, and each of them admits the whole limit. Use a store that they share.',
+  LIMITKEEPER_CREATED_IN_HANDLER:
+    'rateLimit() is called inside a request handler, anew for every request. Call it once when the app starts, and mount what it returns.',
+} as const;
+
+const DOCS = 'https://github.com/limitkeeper/limitkeeper/blob/main/docs/warnings.md';
+
+/** Shared by the ESM and the CommonJS copy, so that two copies in a process do not warn twice. */
+const KEY = Symbol.for('limitkeeper.warnings.v1');
+const shared = globalThis as { [KEY]: Set<string> | undefined };
+const given = (shared[KEY] ??= new Set<string>());
+
+/**
+ * Prints one line through `process.emitWarning` (a listener of `process.on('warning')` gets it too), once in a process.
+ *
+ * Whoever knows switches a code off before the first request: with the environment variable `LIMITKEEPER_NO_WARNINGS`, a
+ * list of codes or `all`, which the program may set itself; or with Node's `--disable-warning=<code>`.
+ */
+export function warnOnce(code: WarningCode): void {
+  if (given.has(code)) return;
+  given.add(code);
+  if (isSwitchedOff(code)) return;
+  process.emitWarning(`${TEXTS[code]} See ${DOCS}#${code.toLowerCase()}`, {
+    type: 'LimitkeeperWarning',
+    code,
+  });
+}
+
+function isSwitchedOff(code: WarningCode): boolean {
+  const list = (process.env['LIMITKEEPER_NO_WARNINGS'] ?? '').split(',').map(item => item.trim());
+  return list.includes('all') || list.includes(code);
+}
