@@ -1,0 +1,16 @@
+import { MemoryStore } from './memory-store.js';
+
+const KEY = Symbol.for('limitkeeper.memory-store.v1');
+
+/**
+ * The memory store of this process, made when first asked for. Kept on `globalThis` under a `Symbol.for`, so that the ESM
+ * and the CommonJS copy of the library (and two installed copies) count together: two would each admit the whole limit.
+ */
+export function defaultMemoryStore(): MemoryStore {
+  const shared = globalThis as { [KEY]?: MemoryStore };
+  const existing = shared[KEY];
+  if (existing !== undefined) return existing;
+  const store = new MemoryStore();
+  Object.defineProperty(shared, KEY, { value: store, configurable: true });
+  return store;
+}
