@@ -1,0 +1,157 @@
+import type { Decision, RuleReading } from '../core/decision.js';
+import { costFor } from '../core/call.js';
+import type { Costs } from '../core/call.js';
+import { milliseconds } from '../core/check.js';
+import { rangeError } from '../core/errors.js';
+import { checkCost } from '../core/limiter-options.js';
+import type { Operation } from '../core/operation.js';
+import { stateOf } from './request-state.js';
+import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
+
+/** What a handler can see and do of the rules that its request met. */
+export interface RateLimitHandle {
+  /** The tightest decision so far; one that allows everything where no limiter ran. */
+  readonly decision: Decision;
+  /**
+   * Settles the reservations of this request (rules with `reserve: true`) with the real cost, for all or for each scope.
+   * The first call counts. Rules that also count by outcome charge it when the response ends, if they count it.
+   *
+   * @throws RangeError `ERR_LIMITKEEPER_UNKNOWN_SCOPE`, `ERR_LIMITKEEPER_COST`
+   */
+  settle(actual: Costs): Promise<void>;
+  /**
+   * One rule, by its scope. Where the rule is no part of this request (`when`, `skip`, an unlimited plan) the reading is
+   * `undefined` and the operations do nothing.
+   *
+   * @throws RangeError `ERR_LIMITKEEPER_UNKNOWN_SCOPE` where no limiter on the way has a rule of this scope.
+   */
+  scope(name: string): ScopeHandle;
+}
+
+/** Operations on the subject of this request in one scope. Each answers the reading after it. */
+export interface ScopeHandle {
+  readonly reading: RuleReading | undefined;
+  /** What a success does: forgets all but a standing manual block. */
+  forgive(): Promise<RuleReading | undefined>;
+  /** Forgets counter, holds, block and strikes. */
+  reset(): Promise<RuleReading | undefined>;
+  /** Blocks by hand for seconds, or `'forever'`. */
+  block(sec: number | 'forever'): Promise<RuleReading | undefined>;
+  /** Ends the block and forgets the strikes. */
+  unblock(): Promise<RuleReading | undefined>;
+  /** Adds units, past the limit if need be. */
+  charge(units: number): Promise<RuleReading | undefined>;
+  /** Gives back what this request consumed, or `units` of it; once. */
+  refund(units?: number): Promise<RuleReading | undefined>;
+}
+
+/**
+ * The limits that a request has met so far, for its handler.
+ *
+ * @example
+ * app.post('/ask', rateLimit({ scope: 'ai', limit: 50_000, windowSec: 86_400, cost: 800, reserve: true }), async (req, res) => {
+ *   const answer = await ask(req.body);
+ *   await getRateLimit(req).settle(answer.usage.total);
+ *   res.json(answer);
+ * });
+ */
+export function getRateLimit(req: object): RateLimitHandle {
+  const state = stateOf(req);
+  return {
+    get decision() {
+      return state.decision;
+    },
+    settle: async actual => {
+      await settleReservations(state, actual);
+    },
+    scope: name => scopeHandle(state, name),
+  };
+}
+
+async function settleReservations(state: RequestState, actual: Costs): Promise<void> {
+  if (typeof actual === 'number') checkCost(actual, 'settle(n): n');
+  else {
+    for (const [scope, units] of Object.entries(actual)) {
+      const found = find(state, scope);
+      if (found?.run.rule.reserve === false) {
+        throw rangeError(
+          'ERR_LIMITKEEPER_UNKNOWN_SCOPE',
+          `settle: scope ${JSON.stringify(scope)} reserves nothing. Set reserve: true on its rule, or use scope(name).charge(n).`,
+        );
+      }
+      checkCost(units, `settle: the cost of scope ${JSON.stringify(scope)}`);
+    }
+  }
+  for (const limiter of state.runs.values()) {
+    const named = limiter.rules.filter(
+      ({ rule, actual: earlier }) =>
+        rule.reserve &&
+        earlier === undefined &&
+        (typeof actual === 'number' || Object.hasOwn(actual, rule.template.scope)),
+    );
+    for (const run of named) run.actual = costFor(actual, run.rule.template.scope, run.cost);
+    // Those that count by outcome wait for it; the others are settled now, so that the units on hold are free at once.
+    const now = named.filter(({ rule, spent }) => rule.count === 'all' && !spent);
+    await settleNow(limiter, now);
+  }
+}
+
+async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
+  const batch = runs.map(run => {
+    const actual = run.actual ?? run.cost;
+    // Nothing is on hold where the store failed open, or where onLimited let a refused request go on.
+    const operation: Operation = run.taken
+      ? { type: 'settle', at: limiter.decidedAt, held: run.cost, actual }
+      : { type: 'charge', units: actual };
+    run.spent = true;
+    return { ...run.item, operation };
+  });
+  if (batch.length > 0) limiter.settled(await limiter.engine.effect(batch, limiter.local), runs);
+}
+
+function scopeHandle(state: RequestState, name: string): ScopeHandle {
+  const found = find(state, name);
+  const act = async (operation: Operation): Promise<RuleReading | undefined> => {
+    if (found === undefined) return undefined;
+    const { limiter, run } = found;
+    limiter.settled(await limiter.engine.effect([{ ...run.item, operation }], limiter.local), [run]);
+    return run.reading;
+  };
+  return {
+    get reading() {
+      return found?.run.reading;
+    },
+    forgive: () => act({ type: 'forgive' }),
+    reset: () => act({ type: 'reset' }),
+    unblock: () => act({ type: 'unblock' }),
+    block: async sec =>
+      act({
+        type: 'block',
+        ms: sec === 'forever' ? null : milliseconds(sec, 'block(sec): sec', { zero: false }),
+      }),
+    charge: async units => act({ type: 'charge', units: checkCost(units, 'charge(n): n') }),
+    refund: async units => {
+      const wanted = units === undefined ? Infinity : checkCost(units, 'refund(n): n');
+      if (found === undefined) return undefined;
+      const { run, limiter } = found;
+      if (run.spent || !run.taken || run.item.operation.type !== 'consume') return run.reading;
+      run.spent = true;
+      return act({ type: 'refund', at: limiter.decidedAt, units: Math.min(wanted, run.cost) });
+    },
+  };
+}
+
+/** The run of a scope; `undefined` where the rule is known but no part of this request. */
+function find(state: RequestState, scope: string): { limiter: LimiterRun; run: RuleRun } | undefined {
+  const known: string[] = [];
+  for (const limiter of state.runs.values()) {
+    known.push(...limiter.scopes);
+    const run = limiter.rules.find(({ rule }) => rule.template.scope === scope);
+    if (run !== undefined) return { limiter, run };
+  }
+  if (known.includes(scope)) return undefined;
+  throw rangeError(
+    'ERR_LIMITKEEPER_UNKNOWN_SCOPE',
+    `no limiter on the way of this request has a rule of scope ${JSON.stringify(scope)}; there are ${known.join(', ') || 'none'}.`,
+  );
+}

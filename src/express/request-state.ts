@@ -1,0 +1,121 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { fold, unlimited } from '../core/decision.js';
+import type { Decision, RuleReading } from '../core/decision.js';
+import type { Engine } from '../core/engine.js';
+import type { BatchItem } from '../core/operation.js';
+import { processWide } from '../core/process-wide.js';
+import { mergedHeaders } from './headers.js';
+import type { HeaderOptions } from './headers.js';
+import type { RequestRule } from './options.js';
+
+/** What one rule did in one request. */
+export interface RuleRun {
+  readonly rule: RequestRule;
+  readonly item: BatchItem;
+  readonly cost: number;
+  /** The latest: after the decision, then after whatever the handler or the outcome did. */
+  reading: RuleReading | undefined;
+  /** The decision took the cost: it was consumed, or is on hold. */
+  taken: boolean;
+  /** The real cost, where the handler has settled it. */
+  actual: number | undefined;
+  /** The hold was settled, or the consumed units were given back: once. */
+  spent: boolean;
+}
+
+/** What one limiter did in one request. */
+export class LimiterRun {
+  readonly engine: Engine;
+  /** All scopes of the limiter, also of rules that are no part of this request. */
+  readonly scopes: readonly string[];
+  readonly headers: HeaderOptions | undefined;
+  decision: Decision | undefined;
+  /** The store's time of the decision, with which holds are settled and units given back. */
+  decidedAt = 0;
+  /** The process's own store decided, in place of one that failed: what follows belongs there. */
+  local = false;
+  rules: readonly RuleRun[] = [];
+  /** A refused request that `onLimited` let go on. */
+  letGo = false;
+  /** Its decision is no news for the client (any more). */
+  silent = false;
+
+  constructor(engine: Engine, scopes: readonly string[], headers: HeaderOptions | undefined) {
+    this.engine = engine;
+    this.scopes = scopes;
+    this.headers = headers;
+  }
+
+  decided(decision: Decision, rules: readonly RuleRun[]): void {
+    this.decision = decision;
+    this.decidedAt = decision.at;
+    this.local = decision.degraded === 'local';
+    this.rules = rules;
+    this.#read(decision, rules);
+    for (const run of rules) {
+      run.taken = decision.allowed && run.reading?.allowed === true && run.item.operation.type !== 'peek';
+    }
+  }
+
+  /** A decision as of now: the latest readings in the place of the earlier ones. */
+  settled(decision: Decision, rules: readonly RuleRun[]): void {
+    if (this.decision === undefined || decision.readings.length === 0) return;
+    this.#read(decision, rules);
+    const readings = this.rules.flatMap(({ reading }) => reading ?? []);
+    this.decision = { ...this.decision, ...fold(readings, decision.at) };
+    this.silent = false;
+  }
+
+  #read(decision: Decision, rules: readonly RuleRun[]): void {
+    rules.forEach((run, i) => {
+      run.reading = decision.readings[i];
+    });
+  }
+}
+
+/** All limiters that a request has met, in order. */
+export class RequestState {
+  readonly runs = new Map<object, LimiterRun>();
+  #sent: readonly string[] = [];
+
+  /** The tightest decision so far: refusing before allowing, then the fewest remaining. */
+  get decision(): Decision {
+    let tightest: Decision | undefined;
+    for (const { decision } of this.runs.values()) {
+      // One without an enforced rule has nothing to compare, unless it says that the store failed.
+      if (decision === undefined || (decision.scope === null && decision.degraded === undefined)) continue;
+      if (tightest === undefined || isTighter(decision, tightest)) tightest = decision;
+    }
+    return tightest ?? unlimited(Date.now());
+  }
+
+  /** Writes what all limiters have to say, in the place of what was said before. */
+  writeHeaders(res: ServerResponse): void {
+    if (res.headersSent) return;
+    const headers = mergedHeaders(
+      [...this.runs.values()].flatMap(({ decision, headers: options, silent }) =>
+        decision === undefined || silent ? [] : [{ decision, options }],
+      ),
+    );
+    for (const name of this.#sent) if (!Object.hasOwn(headers, name)) res.removeHeader(name);
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+    this.#sent = Object.keys(headers);
+  }
+}
+
+function isTighter(a: Decision, b: Decision): boolean {
+  if (a.allowed !== b.allowed) return !a.allowed;
+  return (a.remaining ?? Infinity) < (b.remaining ?? Infinity);
+}
+
+/** Shared by the ESM and the CommonJS copy: the handler may have loaded the other one. No property of `req` is touched. */
+const states = processWide('requests.v1', () => new WeakMap<object, RequestState>());
+
+export function stateOf(req: IncomingMessage | object): RequestState {
+  let state = states.get(req);
+  if (state === undefined) {
+    state = new RequestState();
+    states.set(req, state);
+  }
+  return state;
+}

@@ -1,0 +1,85 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Decision } from '../core/decision.js';
+import type { Limiter } from '../core/limiter.js';
+import type { LimiterSettings } from '../core/limiter-options.js';
+import type { Plan, RuleSettings } from '../core/rule.js';
+import type { SubjectKey } from '../core/subject.js';
+import type { HeaderOptions } from './headers.js';
+
+/** What a request turned out to be, once its response ends. `ignore` counts as neither. */
+export type RequestOutcome = 'success' | 'failure' | 'ignore';
+
+type Callback<T> = (req: Request, res: Response) => T | Promise<T>;
+
+interface RuleBase extends RuleSettings {
+  /** Who is counted. Default: the client's address, see `clientIp`. */
+  readonly keyFn?: Callback<SubjectKey>;
+  /** `false`: this rule is no part of this request. */
+  readonly when?: Callback<boolean>;
+  /** Units that a request takes, a whole number ≥ 0. Default 1. */
+  readonly cost?: number | Callback<number>;
+  /**
+   * Holds the cost while the handler runs; it settles the real one with `getRateLimit(req).settle(n)`. Where it does not,
+   * the estimate is charged when the response ends. Default false.
+   */
+  readonly reserve?: boolean;
+  /** Which requests count, by their `outcome`. Default `all`. */
+  readonly count?: 'all' | 'failures' | 'successes';
+  /**
+   * For rules that count by outcome. `true` (default): reserve first, so that parallel guesses cannot overshoot. `false`:
+   * look first and charge afterwards, so that parallel good requests never wait for each other.
+   */
+  readonly strict?: boolean;
+  /** A success forgives this rule's subject: counter, strikes and automatic block. Needs `outcome` and a `keyFn`. */
+  readonly resetOnSuccess?: boolean;
+}
+
+interface FixedNumbers {
+  /** Units a window, a whole number; 0 refuses all. A function is asked for each request. */
+  readonly limit: number | Callback<number>;
+  /** Seconds, in whole milliseconds: 0.5 is half a second. At most 10 years. */
+  readonly windowSec: number;
+  readonly plan?: never;
+}
+
+interface PlannedNumbers {
+  /** The numbers of this request, e.g. those of the account's tariff; `'unlimited'` leaves the rule out. */
+  readonly plan: Callback<Plan | 'unlimited'>;
+  readonly limit?: never;
+  readonly windowSec?: never;
+}
+
+/** One rule of the middleware. */
+export type RuleOptions = RuleBase & (FixedNumbers | PlannedNumbers);
+
+interface MiddlewareSettings extends LimiterSettings {
+  /** What a request turned out to be; required where a rule counts by outcome. `byStatus` goes by the status code. */
+  readonly outcome?: (req: Request, res: Response) => RequestOutcome;
+  /** Strictly `true` passes the request uncounted. */
+  readonly skip?: Callback<boolean>;
+  /** Count CORS preflights, too. Default false: a browser cannot read why its preflight was refused. */
+  readonly countPreflight?: boolean;
+  /**
+   * Answers a refused request in place of the 429: a captcha, a redirect, a localized text (the status is 429 already, and
+   * the headers are set). `next()` lets the request go on uncounted; its outcome still counts.
+   */
+  readonly onLimited?: (
+    req: Request,
+    res: Response,
+    next: NextFunction,
+    decision: Decision,
+  ) => void | Promise<void>;
+  /** A sentence for people: the `detail` of the problem form of a refusal. */
+  readonly message?: string;
+  /** Which headers are sent; `false`: none. */
+  readonly headers?: HeaderOptions;
+}
+
+/** Options of `rateLimit`: those of one rule, or a list of rules that are decided together, all or none. */
+export type RateLimitOptions = MiddlewareSettings &
+  (RuleOptions | { readonly rules: readonly RuleOptions[] });
+
+/** The middleware, with its limiter for peeking, unblocking and listening. */
+export interface RateLimitHandler extends RequestHandler {
+  readonly limiter: Limiter;
+}
