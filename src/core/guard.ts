@@ -38,7 +38,7 @@ export class Guard {
     if (!this.#breaker.allows(performance.now())) return { ok: false, error: suspended() };
     let result: MaybePromise<BatchResult>;
     try {
-      result = this.#store.apply(batch);
+      result = this.#store.apply(batch, this.#timeoutMs);
     } catch (error) {
       return this.#fail(error);
     }

@@ -57,8 +57,11 @@ export interface Store {
   /**
    * Decides all items atomically and stores what changed, as {@link decide} defines it. A store that needs no I/O answers
    * with a value, others with a promise. May be called concurrently.
+   *
+   * @param deadlineMs how long the caller waits for the answer, e.g. 250. What comes later is thrown away, so a store that
+   * can should count nothing then. Left out: it waits.
    */
-  apply(batch: Batch): BatchResult | Promise<BatchResult>;
+  apply(batch: Batch, deadlineMs?: number): BatchResult | Promise<BatchResult>;
   /** All cells of one subject, across scopes and windows; an empty list for an unknown one. Writes nothing. */
   inspect(subjectHash: string): StoredCell[] | Promise<StoredCell[]>;
   /** Forgets a subject in one scope or in all. Answers what was removed. */
