@@ -31,9 +31,18 @@ export class ProxyWatch {
   #left = ENOUGH;
   #done = false;
 
+  /** Never throws: `req.ip` runs a function of the user's where `trust proxy` is one, and a warning must fail no request. */
   observe(req: WatchedRequest): void {
     if (this.#done || req.app === undefined) return;
-    if (req.app !== this.#app) this.#ask(req.app);
+    try {
+      this.#look(req, req.app);
+    } catch {
+      this.#done = true;
+    }
+  }
+
+  #look(req: WatchedRequest, app: NonNullable<WatchedRequest['app']>): void {
+    if (app !== this.#app) this.#ask(app);
     if (!this.#trusts && req.headers['x-forwarded-for'] !== undefined) {
       warnOnce('LIMITKEEPER_TRUST_PROXY_OFF');
       this.#done = true;

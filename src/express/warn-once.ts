@@ -20,8 +20,9 @@ const DOCS = 'https://github.com/limitkeeper/limitkeeper/blob/main/docs/warnings
 
 /** Shared by the ESM and the CommonJS copy, so that two copies in a process do not warn twice. */
 const KEY = Symbol.for('limitkeeper.warnings.v1');
-const shared = globalThis as { [KEY]: Set<string> | undefined };
-const given = (shared[KEY] ??= new Set<string>());
+const shared = globalThis as { [KEY]?: Set<string> };
+const given = shared[KEY] ?? new Set<string>();
+shared[KEY] = given;
 
 /**
  * Prints one line through `process.emitWarning` (a listener of `process.on('warning')` gets it too), once in a process.

@@ -335,6 +335,17 @@ describe('several limiters on one response', () => {
     });
   });
 
+  test('one limiter that never lets it pass leaves no wait to tell', () => {
+    const never = decided([refusal({ scope: 'never', reason: 'cost', retryAfterMs: null })]);
+    const soon = decided([refusal({ scope: 'soon' })]);
+    for (const decisions of [
+      [never, soon],
+      [soon, never],
+    ]) {
+      expect(merge(...decisions)).not.toHaveProperty('Retry-After');
+    }
+  });
+
   test('a store that failed closed adds its Retry-After to what the others say', () => {
     expect(merge(ip, degraded('closed', 1000))).toEqual({
       'X-RateLimit-Limit': '120',

@@ -90,6 +90,7 @@ describe('which form Accept asks for', () => {
     'text/x;note="application/problem+json, application/problem+json"',
     'text/x;note="never closed, application/problem+json',
     'text/x;note="an escaped \\" quote, application/problem+json"',
+    'text/x;note="a \\", application/problem+json, \\"b"',
     ',;,;=,q=1',
   ];
   const PROBLEM: string[] = [
