@@ -47,26 +47,33 @@ export function decide(batch: Batch, cells: readonly (Cell | undefined)[], now: 
   return { readings, cells: slots.map(slot => slot.cell()), blockStarted };
 }
 
+/** Most cells have the one counter of their rule: no list is made for the others. */
+const NO_COUNTERS: readonly Counter[] = [];
+
 /** The cell of one rule while it is worked on: the counter that the rule counts in, and the block. */
 class Slot {
   readonly #rule: Rule;
   readonly #now: number;
   readonly #stored: Cell | undefined;
   #state: CounterState | undefined;
-  #holds: Holds;
+  #holds: Holds = [];
   #block: Block | undefined;
-  #others: readonly Counter[];
+  #others: readonly Counter[] = NO_COUNTERS;
   #changed = false;
 
   constructor(rule: Rule, cell: Cell | undefined, now: number) {
     this.#rule = rule;
     this.#now = now;
     this.#stored = cell;
-    const counter = cell?.counters.find(c => isOf(c, rule));
-    this.#state = counter?.state;
-    this.#holds = counter?.holds ?? [];
     this.#block = cell?.block;
-    this.#others = cell === undefined ? [] : cell.counters.filter(c => !isOf(c, rule));
+    for (const counter of cell?.counters ?? NO_COUNTERS) {
+      if (counter.algorithm === rule.algorithm && counter.windowMs === rule.windowMs) {
+        this.#state = counter.state;
+        this.#holds = counter.holds;
+      } else {
+        this.#others = [...this.#others, counter];
+      }
+    }
   }
 
   get #algorithm() {
@@ -172,7 +179,7 @@ class Slot {
   #forget(block: Block | undefined): void {
     this.#state = undefined;
     this.#holds = [];
-    this.#others = [];
+    this.#others = NO_COUNTERS;
     this.#setBlock(block);
   }
 
@@ -262,6 +269,3 @@ class Slot {
     return this.#state === undefined || this.#used === 0 ? base : { ...base, state: this.#state };
   }
 }
-
-const isOf = (counter: Counter, rule: Rule): boolean =>
-  counter.algorithm === rule.algorithm && counter.windowMs === rule.windowMs;

@@ -77,8 +77,21 @@ export interface Decision {
   readonly degraded?: 'open' | 'closed' | 'local';
 }
 
+// Here and below objects are written out and not spread: they are made for every request, and a spread costs several
+// times as much.
 export function describe(rule: Rule, reading: Reading): RuleReading {
-  return { ...reading, windowMs: policyWindowMs(rule), shadow: rule.shadow };
+  return {
+    scope: reading.scope,
+    allowed: reading.allowed,
+    reason: reading.reason,
+    limit: reading.limit,
+    remaining: reading.remaining,
+    retryAfterMs: reading.retryAfterMs,
+    moreAfterMs: reading.moreAfterMs,
+    resetAfterMs: reading.resetAfterMs,
+    windowMs: policyWindowMs(rule),
+    shadow: rule.shadow,
+  };
 }
 
 /** For a bucket the time to refill it from empty, which is the window where burst = limit. */
@@ -87,14 +100,27 @@ function policyWindowMs(rule: Rule): number {
   return isBucket ? Math.ceil((rule.capacity * rule.windowMs) / rule.limit) : rule.windowMs;
 }
 
-export function fold(readings: readonly RuleReading[], at: number): Decision {
+export function fold(readings: readonly RuleReading[], at: number, degraded?: 'local'): Decision {
   let binding: RuleReading | undefined;
   for (const reading of readings) {
     if (!reading.shadow && (binding === undefined || bindsTighter(reading, binding))) binding = reading;
   }
-  if (binding === undefined) return { ...unlimited(at), readings };
-  const { allowed, reason, scope, limit, remaining, retryAfterMs, moreAfterMs, resetAfterMs } = binding;
-  return { allowed, reason, scope, limit, remaining, retryAfterMs, moreAfterMs, resetAfterMs, at, readings };
+  const decision: Decision =
+    binding === undefined
+      ? { ...unlimited(at), readings }
+      : {
+          allowed: binding.allowed,
+          reason: binding.reason,
+          scope: binding.scope,
+          limit: binding.limit,
+          remaining: binding.remaining,
+          retryAfterMs: binding.retryAfterMs,
+          moreAfterMs: binding.moreAfterMs,
+          resetAfterMs: binding.resetAfterMs,
+          at,
+          readings,
+        };
+  return degraded === undefined ? decision : { ...decision, degraded };
 }
 
 /** Refusing before allowing; then the longest wait, or the fewest remaining. Ties stay with the first. */

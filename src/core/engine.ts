@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { COOL_DOWN_MS } from './breaker.js';
 import { describe, fold, unlimited } from './decision.js';
-import type { Decision, Receipt } from './decision.js';
+import type { Decision, Receipt, ReceiptEntry, RuleReading } from './decision.js';
 import { Events } from './events.js';
 import type { FailMode } from './events.js';
 import type { LimitkeeperError } from './errors.js';
@@ -57,7 +57,7 @@ export class Engine {
     return chain(this.#guard.run(batch), answer => {
       if (!answer.ok) return this.#decideDegraded(batch, answer.error, quiet);
       this.#recovered();
-      return this.#decided(batch, answer.result, quiet, {});
+      return this.#decided(batch, answer.result, quiet);
     });
   }
 
@@ -96,15 +96,11 @@ export class Engine {
     return work;
   }
 
-  #decided(batch: Batch, result: BatchResult, quiet: boolean, extra: Partial<Decision>): Decision {
-    const decision = standing(batch, result);
-    const receipt = decision.allowed ? receiptFor(batch, result, extra.degraded === 'local') : undefined;
+  #decided(batch: Batch, result: BatchResult, quiet: boolean, degraded?: 'local'): Decision {
+    const decision = standing(batch, result, degraded);
+    if (decision.allowed) addReceipt(decision, batch, degraded !== undefined);
     this.#announceBlocks(batch, result);
-    return this.#announce(
-      batch,
-      { ...decision, ...extra, ...(receipt === undefined ? {} : { receipt }) },
-      quiet,
-    );
+    return this.#announce(batch, decision, quiet);
   }
 
   #decideDegraded(batch: Batch, error: LimitkeeperError, quiet: boolean): Decision {
@@ -112,7 +108,7 @@ export class Engine {
     const failMode = this.#failMode;
     if (failMode === 'local') {
       const result = this.#localStore().apply(batch);
-      if (!isPromise(result)) return this.#decided(batch, result, quiet, { degraded: 'local' });
+      if (!isPromise(result)) return this.#decided(batch, result, quiet, 'local');
     }
     const decision: Decision = { ...unlimited(Date.now()), degraded: failMode };
     const closed: Partial<Decision> = { allowed: false, reason: 'unavailable', retryAfterMs: COOL_DOWN_MS };
@@ -132,7 +128,7 @@ export class Engine {
     const result = this.#localStore().apply(batch);
     if (isPromise(result)) return { ...unlimited(Date.now()), degraded: 'local' };
     this.#announceBlocks(batch, result);
-    return { ...standing(batch, result), degraded: 'local' };
+    return standing(batch, result, 'local');
   }
 
   /** What was forgiven must not come back with the next outage. */
@@ -202,24 +198,33 @@ export class Engine {
   }
 }
 
-function standing(batch: Batch, { readings, at }: BatchResult): Decision {
-  return fold(
-    batch.flatMap((item, i) => {
-      const reading = readings[i];
-      return reading === undefined ? [] : [describe(item.rule, reading)];
-    }),
-    at,
-  );
+function standing(batch: Batch, { readings, at }: BatchResult, degraded?: 'local'): Decision {
+  const described: RuleReading[] = [];
+  batch.forEach((item, i) => {
+    const reading = readings[i];
+    if (reading !== undefined) described.push(describe(item.rule, reading));
+  });
+  return fold(described, at, degraded);
 }
 
-/** A receipt names what one kind of operation took: the reservations, or else what was consumed. */
-function receiptFor(batch: Batch, { readings, at }: BatchResult, local: boolean): Receipt | undefined {
+/** A receipt names what one kind of operation took: what was consumed, or else the reservations. */
+function addReceipt(decision: Mutable<Decision>, batch: Batch, local: boolean): void {
   const kind = batch.some(({ operation }) => operation.type === 'consume') ? 'consume' : 'reserve';
-  const rules = batch.flatMap(({ rule, operation }, i) => {
-    if (operation.type !== kind || !decides(operation) || readings[i]?.allowed !== true) return [];
-    return [{ scope: rule.scope, cost: operation.cost, plan: rule.plan }];
+  const rules: ReceiptEntry[] = [];
+  batch.forEach(({ rule, operation }, i) => {
+    if (operation.type !== kind || !decides(operation) || decision.readings[i]?.allowed !== true) return;
+    rules.push({ scope: rule.scope, cost: operation.cost, plan: rule.plan });
   });
-  if (rules.length === 0) return undefined;
+  if (rules.length === 0) return;
   receipts += 1;
-  return { id: `${RECEIPT_PREFIX}-${String(receipts)}`, kind, at, rules, ...(local ? { local } : {}) };
+  const receipt: Mutable<Receipt> = {
+    id: `${RECEIPT_PREFIX}-${String(receipts)}`,
+    kind,
+    at: decision.at,
+    rules,
+  };
+  if (local) receipt.local = true;
+  decision.receipt = receipt;
 }
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
