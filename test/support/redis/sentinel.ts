@@ -106,7 +106,11 @@ export async function startSentinel(): Promise<RedisSentinel> {
           () => false,
         ),
       );
-      return taken(old);
+      const next = await taken(old);
+      // The sentinel would tell the old master after some ten seconds, in these words; what it counts until then is lost.
+      await old.call('REPLICAOF', '127.0.0.1', next.port);
+      await old.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      return next;
     },
     async crash() {
       const old = await current();

@@ -1,0 +1,99 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { RedisStore } from '../../../src/stores/redis/index.js';
+import { CLIENTS, type ClientKind } from '../../support/redis/clients.js';
+import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
+import {
+  endings,
+  expectHealthy,
+  expectLimitHeld,
+  expectPromisesKept,
+  figures,
+  limitersOver,
+  load,
+  PATIENT_MS,
+  recovered,
+  report,
+  type Subjected,
+} from '../../support/redis/load.js';
+
+jest.setTimeout(60_000);
+const onEnd = endings();
+
+describe.each(CLIENTS)('$name', kind => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(() => cluster.stop());
+
+  async function scene(of: ClientKind, deadlineMs?: number): Promise<Subjected> {
+    const opened = of.cluster(cluster);
+    onEnd(opened.close);
+    await opened.ready;
+    return limitersOver(
+      new RedisStore({ client: opened.client, prefix: `p${String(Math.random()).slice(2)}` }),
+      deadlineMs,
+    );
+  }
+
+  async function slotOfHot(subjected: Subjected): Promise<number> {
+    const before = new Set(await cluster.keys());
+    await subjected.limiters.open.peek('hot');
+    await subjected.limiters.open.consume('hot', { cost: 1 });
+    const [key] = (await cluster.keys()).filter(one => !before.has(one));
+    return cluster.slotOf(key!);
+  }
+
+  it('a slot that moves under load neither loses a count nor counts twice', async () => {
+    const subjected = await scene(kind, PATIENT_MS);
+    const slot = await slotOfHot(subjected);
+    await subjected.limiters.open.reset('hot');
+    const running = load(subjected, {
+      requests: 1_080,
+      perSecond: 360,
+      subject: i => (i % 4 < 3 ? 'hot' : `number ${String(i % 50)}`),
+    });
+    let moves = 0;
+    const loading = new AbortController();
+    const moving = (async () => {
+      for (; !loading.signal.aborted; moves++) {
+        const owner = await cluster.slotOwner(slot);
+        const next = cluster.nodes.slice(0, 3).find(({ id }) => id !== owner.id)!;
+        await cluster.moveSlot(slot, next, { pauseMs: 150 });
+        await wait(150);
+      }
+    })();
+    const outcomes = await running;
+    loading.abort();
+    await moving;
+    report(`a slot moved under load, ${kind.name}`, outcomes, { moves });
+    expectPromisesKept(outcomes);
+    expect(moves).toBeGreaterThan(3);
+    expect(figures(outcomes).degraded).toBe(0);
+    expectLimitHeld(
+      outcomes.filter(({ subject }) => subject === 'hot'),
+      true,
+    );
+  });
+
+  it('a master that dies is replaced by its replica without a restart', async () => {
+    const subjected = await scene(kind);
+    const slot = await slotOfHot(subjected);
+    await expectHealthy(subjected, 'before');
+    const running = load(subjected, {
+      requests: 1_400,
+      perSecond: 360,
+      subject: i => (i % 2 === 0 ? 'hot' : `number ${String(i % 50)}`),
+    });
+    await wait(300);
+    const master = await cluster.slotOwner(slot);
+    await master.kill();
+    const outcomes = await running;
+    const ms = await recovered(subjected);
+    report(`a cluster's master killed, ${kind.name}`, outcomes, { 'recovered after ms': ms.toFixed(0) });
+    expectPromisesKept(outcomes);
+    expect(figures(outcomes).degraded).toBeGreaterThan(0);
+    await expectHealthy(subjected, 'after');
+    expect((await cluster.slotOwner(slot)).id).not.toBe(master.id);
+  });
+});
