@@ -253,19 +253,20 @@ class Slot {
   cell(): Cell | undefined {
     if (!this.#changed) return this.#stored;
     const now = this.#now;
-    const counters = this.#others.filter(c => c.until > now);
+    const counters = this.#others === NO_COUNTERS ? [] : this.#others.filter(c => c.until > now);
     const wait = Math.max(this.#usedWait(0), this.#holdsWait());
     if (wait > 0) counters.push(this.#counter(now + wait));
     const block =
       this.#block !== undefined && blockForgettableAt(this.#block) > now ? this.#block : undefined;
     if (block === undefined && counters.length === 0) return undefined;
-    return { v: CELL_VERSION, counters, ...(block === undefined ? {} : { block }) };
+    return block === undefined ? { v: CELL_VERSION, counters } : { v: CELL_VERSION, block, counters };
   }
 
   #counter(until: number): Counter {
     const { algorithm, windowMs } = this.#rule;
-    const base = { algorithm, windowMs, holds: this.#holds, until };
+    const [state, holds] = [this.#state, this.#holds];
     // A counter whose used is 0 is no counter: the next unit starts afresh, whether a store remembered it or not.
-    return this.#state === undefined || this.#used === 0 ? base : { ...base, state: this.#state };
+    if (state === undefined || this.#used === 0) return { algorithm, windowMs, holds, until };
+    return { algorithm, windowMs, state, holds, until };
   }
 }
