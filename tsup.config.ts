@@ -1,5 +1,6 @@
 import { defineConfig } from 'tsup';
 import { entries } from './scripts/entries.js';
+import { assemble } from './scripts/lua.cjs';
 
 export default defineConfig({
   // dist mirrors src: src/presets/index.ts becomes dist/presets/index.js and .cjs
@@ -18,6 +19,16 @@ export default defineConfig({
   removeNodeProtocol: false,
   clean: true,
   sourcemap: false,
-  loader: { '.lua': 'text' },
+  esbuildPlugins: [
+    {
+      name: 'lua',
+      setup(build) {
+        build.onLoad({ filter: /\.lua$/ }, ({ path }) => {
+          const { text, files } = assemble(path);
+          return { contents: text, loader: 'text', watchFiles: files };
+        });
+      },
+    },
+  ],
   dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
 });

@@ -1,6 +1,11 @@
-// Jest's twin of the build's text loader: a .lua file is a module whose default export is its text.
+// Jest's twin of the build's Lua loader: a .lua file is a module whose default export is the assembled script.
+const { createHash } = require('node:crypto');
+const { assemble } = require('./lua.cjs');
+
 module.exports = {
-  process: text => ({
-    code: `Object.defineProperty(exports, '__esModule', { value: true });\nexports.default = ${JSON.stringify(text)};`,
+  process: (_, file) => ({
+    code: `Object.defineProperty(exports, '__esModule', { value: true });\nexports.default = ${JSON.stringify(assemble(file).text)};`,
   }),
+  // The key must change with every included file.
+  getCacheKey: (_, file) => createHash('sha1').update(assemble(file).text).digest('hex'),
 };

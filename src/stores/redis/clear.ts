@@ -1,0 +1,30 @@
+import type { Caller } from './caller.js';
+import { textOf } from './port.js';
+import { FORGET, run } from './scripts.js';
+
+const SCAN_COUNT = '1000';
+
+/**
+ * Forgets all keys of the store, or the cells of some scopes in them. Walks with SCAN: other clients are served in between,
+ * and what is counted meanwhile may stay.
+ */
+export async function clearKeys(caller: Caller, scopes?: readonly string[]): Promise<void> {
+  const { port, prefix, timeArgs } = caller;
+  const pattern = `${escapeGlob(prefix)}:${scopes === undefined ? '*' : '{*}'}`;
+  const forget = async (key: string): Promise<void> => {
+    if (scopes === undefined) await port.send(key, ['UNLINK', key], Infinity);
+    else await run(port, FORGET, [key], [...timeArgs, ...scopes]);
+  };
+  for (const send of await port.masters()) {
+    let cursor = '0';
+    do {
+      const reply = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT]);
+      const [next, keys] = Array.isArray(reply) ? (reply as unknown[]) : [];
+      await Promise.all(Array.isArray(keys) ? keys.map(key => forget(textOf(key))) : []);
+      cursor = typeof next === 'number' ? String(next) : textOf(next) || '0';
+    } while (cursor !== '0');
+  }
+}
+
+/** The prefix of the user's client may hold anything. */
+const escapeGlob = (text: string): string => text.replace(/[\\*?[\]^]/g, '\\$&');

@@ -1,0 +1,2 @@
+export { RedisStore } from './redis-store.js';
+export type { RedisStoreOptions } from './options.js';

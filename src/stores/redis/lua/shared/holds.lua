@@ -1,0 +1,42 @@
+-- The twin of what core/cell.ts says of holds: { lapse, units, lapse, units, … } in order of lapse, nil when there are none.
+--@include numbers.lua
+local function heldUnits(holds, now)
+  local sum = 0
+  if holds then
+    for i = 1, #holds, 2 do
+      if holds[i] > now then
+        sum = sum + holds[i + 1]
+      end
+    end
+  end
+  return sum
+end
+
+local function lapseTime(at, hold)
+  return (floor(at / hold) + 2) * hold
+end
+
+local function changedHolds(holds, lapse, units, now)
+  local lapses, sums = {}, {}
+  for i = 1, holds and #holds or 0, 2 do
+    if holds[i] > now then
+      lapses[#lapses + 1] = holds[i]
+      sums[holds[i]] = holds[i + 1]
+    end
+  end
+  if sums[lapse] then
+    sums[lapse] = max(0, sums[lapse] + units)
+  elseif units > 0 then
+    lapses[#lapses + 1] = lapse
+    sums[lapse] = units
+    table.sort(lapses)
+  end
+  local changed = {}
+  for _, at in ipairs(lapses) do
+    if sums[at] > 0 then
+      changed[#changed + 1] = at
+      changed[#changed + 1] = sums[at]
+    end
+  end
+  return #changed > 0 and changed or nil
+end

@@ -1,0 +1,91 @@
+import { storeError } from '../../core/errors.js';
+import type { Reading, Reason } from '../../core/decision.js';
+import type { Rule } from '../../core/rule.js';
+import type { BatchResult } from '../../core/store.js';
+import { textOf } from './port.js';
+import type { Work } from './work.js';
+
+/** A block of one item, as its reply tells it. */
+export interface BlockNews {
+  readonly item: number;
+  readonly news: 'started' | 'stands' | 'ended';
+  /** How long it lasts from the decision's time; `null`: for ever; 0: it has ended. */
+  readonly lastsMs: number | null;
+}
+
+/** A decided batch, and what only this store wants to know of it. */
+export interface Outcome extends BatchResult {
+  readonly blocks: readonly BlockNews[];
+}
+
+const REASONS: readonly Reason[] = ['ok', 'blocked', 'cost', 'limit', 'held'];
+const STARTED = 8;
+const ENDED = 16;
+const STANDS = 32;
+const NONE: readonly never[] = [];
+
+/** Walks through the flat reply of `lua/decide.lua`. */
+export class ReplyReader {
+  readonly at: number;
+  readonly #numbers: readonly unknown[];
+  #next = 1;
+
+  constructor(reply: unknown) {
+    this.#numbers = Array.isArray(reply) ? (reply as unknown[]) : NONE;
+    this.at = Number(this.#numbers[0]);
+    if (!Number.isSafeInteger(this.at)) {
+      throw storeError(
+        'ERR_LIMITKEEPER_STORE',
+        'Redis answered a script with something that is not its reply.',
+      );
+    }
+  }
+
+  /** Nothing was decided: the call reached the server too late. */
+  get isLate(): boolean {
+    return this.#numbers.length === 1;
+  }
+
+  /** The next decision, or the error that it failed with. */
+  read(items: Work): Outcome | Error {
+    if (this.#numbers[this.#next] === -1 || this.#numbers[this.#next] === '-1') {
+      const message = textOf(this.#numbers[this.#next + 1]);
+      this.#next += 2;
+      return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`);
+    }
+    const readings: Reading[] = [];
+    const blocks: BlockNews[] = [];
+    const blockStarted: number[] = [];
+    for (let i = 0; i < items.length; i++) {
+      const rule = items[i]?.rule;
+      if (rule !== undefined) readings.push(this.#reading(rule, i, blocks));
+    }
+    for (const { item, news } of blocks) if (news === 'started') blockStarted.push(item);
+    return { at: this.at, readings, blockStarted, blocks };
+  }
+
+  #reading({ scope, capacity }: Rule, item: number, blocks: BlockNews[]): Reading {
+    const code = this.#number();
+    const reason = REASONS[code & 7] ?? 'ok';
+    const allowed = reason === 'ok';
+    const remaining = this.#number();
+    const retryAfterMs = allowed ? 0 : this.#wait();
+    const moreAfterMs = this.#wait();
+    const resetAfterMs = this.#wait();
+    if (code >= STANDS) {
+      blocks.push({ item, news: (code & STARTED) === 0 ? 'stands' : 'started', lastsMs: this.#wait() });
+    } else if ((code & ENDED) !== 0) blocks.push({ item, news: 'ended', lastsMs: 0 });
+    return { scope, allowed, reason, limit: capacity, remaining, retryAfterMs, moreAfterMs, resetAfterMs };
+  }
+
+  /** Some clients can be told to hand numbers out as text. */
+  #number(): number {
+    const value = this.#numbers[this.#next++];
+    return typeof value === 'number' ? value : Number(value);
+  }
+
+  #wait(): number | null {
+    const wait = this.#number();
+    return wait < 0 ? null : wait;
+  }
+}

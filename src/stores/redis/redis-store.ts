@@ -1,0 +1,195 @@
+import { decides } from '../../core/operation.js';
+import type { Batch } from '../../core/operation.js';
+import type { BatchResult, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
+import { liveCells } from '../live-cell.js';
+import { Batcher } from './batcher.js';
+import type { Waiting } from './batcher.js';
+import { BlockIndex } from './block-index.js';
+import { Caller } from './caller.js';
+import { CellReader, storedCells } from './cell-reader.js';
+import { clearKeys } from './clear.js';
+import { portFor } from './clients/detect.js';
+import { DenyCache } from './deny-cache.js';
+import { Gate } from './gate.js';
+import { checkOptions } from './options.js';
+import type { RedisStoreOptions } from './options.js';
+import type { Outcome } from './outcome.js';
+import { errorWord } from './port.js';
+import type { RedisPort } from './port.js';
+import { FORGET, run } from './scripts.js';
+import { decideSpread } from './spread.js';
+
+/**
+ * Counts in Redis ≥ 6.2: all processes that share it share one count, on one clock (the server's).
+ *
+ * @throws TypeError or RangeError for a wrong option, above all a `client` that is no supported client or has been closed.
+ * @example
+ * const store = new RedisStore({ client: new Redis(process.env.REDIS_URL) });
+ * app.use('/api', rateLimit({ scope: 'api.ip', limit: 120, windowSec: 60, store }));
+ */
+export class RedisStore implements Store {
+  readonly #port: RedisPort;
+  readonly #caller: Caller;
+  readonly #gate: Gate;
+  readonly #cells: CellReader;
+  readonly #index: BlockIndex;
+  readonly #denied: DenyCache;
+  readonly #batcher: Batcher | undefined;
+  /** A call may speak of one subject only: a cluster, or something in front of one. */
+  #isSplit: boolean;
+
+  constructor(options: RedisStoreOptions) {
+    const { client, prefix, denyCacheMs, batching, clock } = checkOptions(options);
+    this.#port = portFor(client);
+    this.#caller = new Caller(this.#port, prefix, clock);
+    this.#gate = new Gate(this.#port);
+    this.#isSplit = this.#port.topology === 'cluster';
+    this.#cells = new CellReader(this.#caller, () => this.#isSplit);
+    this.#index = new BlockIndex(this.#caller, this.#cells);
+    this.#denied = new DenyCache(denyCacheMs, clock);
+    this.#batcher = batching ? new Batcher(this.#send) : undefined;
+  }
+
+  /**
+   * @param deadlineMs how long the caller waits: what reaches the server later counts nothing.
+   */
+  apply(batch: Batch, deadlineMs?: number): BatchResult | Promise<BatchResult> {
+    const denied = this.#denied.find(batch);
+    if (denied !== undefined) return denied;
+    const expires = deadlineMs === undefined ? Infinity : performance.now() + deadlineMs;
+    return new Promise((resolve, reject) => {
+      const isEffect = batch.some(({ operation }) => !decides(operation));
+      if (isEffect) this.#denied.drop(batch);
+      const { epoch } = this.#denied;
+      const done = (outcome: Outcome): void => {
+        if (isEffect) this.#denied.drop(batch);
+        this.#denied.learn(batch, outcome, epoch);
+        if (outcome.blocks.length > 0) this.#noteBlocks(batch, outcome);
+        resolve(outcome);
+      };
+      const waiting: Waiting = { items: batch, expires, deadlineMs, resolve: done, reject };
+      const wait = this.#gate.enter(this.#keyOf(batch), expires === Infinity ? undefined : expires);
+      if (wait === undefined) this.#add(waiting);
+      else {
+        wait.then(() => {
+          this.#add(waiting);
+        }, reject);
+      }
+    });
+  }
+
+  #keyOf(batch: Batch): string | undefined {
+    const [first] = batch;
+    return this.#isSplit && first !== undefined ? this.#caller.keyOf(first.subject.hash) : undefined;
+  }
+
+  #add(waiting: Waiting): void {
+    if (this.#batcher === undefined) this.#send([waiting]);
+    else this.#batcher.add(waiting);
+  }
+
+  readonly #send = (batch: readonly Waiting[]): void => {
+    if (!this.#isSplit) {
+      void this.#call(batch);
+      return;
+    }
+    const bySubject = new Map<string, Waiting[]>();
+    for (const waiting of batch) {
+      const hash = waiting.items[0]?.subject.hash ?? '';
+      if (waiting.items.some(({ subject }) => subject.hash !== hash)) {
+        decideSpread(this.#caller, waiting.items as Batch, waiting.expires).then(
+          waiting.resolve,
+          waiting.reject,
+        );
+        continue;
+      }
+      const same = bySubject.get(hash);
+      if (same === undefined) bySubject.set(hash, [waiting]);
+      else same.push(waiting);
+    }
+    for (const same of bySubject.values()) void this.#call(same);
+  };
+
+  async #call(batch: readonly Waiting[]): Promise<void> {
+    try {
+      // Counted from now: where something blocked the event loop since, the caller waits on for as long.
+      const deadlineMs = batch[0]?.deadlineMs;
+      const expires = deadlineMs === undefined ? Infinity : performance.now() + deadlineMs;
+      const outcomes = await this.#caller.decide(
+        batch.map(({ items }) => items),
+        expires,
+      );
+      batch.forEach(({ resolve, reject }, i) => {
+        const outcome = outcomes[i];
+        if (outcome === undefined || outcome instanceof Error) reject(outcome);
+        else resolve(outcome);
+      });
+    } catch (error) {
+      if (errorWord(error) === 'CROSSSLOT' && !this.#isSplit) {
+        // It was turned away before anything ran: the same decisions may go again, each by itself.
+        this.#split();
+        this.#send(batch);
+        return;
+      }
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  #split(): void {
+    this.#isSplit = true;
+    process.emitWarning(
+      'limitkeeper: this Redis is a cluster behind one address (CROSSSLOT). From now on every subject is decided in a call ' +
+        'of its own, and rules over several subjects in several. Use the cluster client of your package, if it can be reached.',
+      { code: 'LIMITKEEPER_REDIS_CROSSSLOT' },
+    );
+  }
+
+  #noteBlocks(batch: Batch, { blocks }: Outcome): void {
+    for (const { item, news, lastsMs } of blocks) {
+      const { rule, subject, operation } = batch[item] ?? {};
+      if (rule === undefined || subject === undefined) continue;
+      const isNew = news === 'started' || (news === 'stands' && operation?.type === 'block');
+      if (isNew || news === 'ended') this.#index.note(subject, rule.scope, lastsMs);
+    }
+  }
+
+  async inspect(subjectHash: string): Promise<StoredCell[]> {
+    await this.#gate.enter();
+    const { now, cells } = await this.#cells.read([subjectHash]);
+    return liveCells(cells.get(subjectHash) ?? [], now);
+  }
+
+  async reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+    await this.#gate.enter();
+    this.#forgetDenied(subjectHash, scope);
+    const { keyOf, timeArgs } = this.#caller;
+    const scopes = scope === undefined ? [] : [scope];
+    const reply = await run(this.#port, FORGET, [keyOf(subjectHash)], [...timeArgs, ...scopes]);
+    this.#forgetDenied(subjectHash, scope);
+    const [now, removed] = Array.isArray(reply) ? (reply as unknown[]) : [];
+    return liveCells(storedCells(removed), Number(now));
+  }
+
+  #forgetDenied(hash: string, scope: string | undefined): void {
+    this.#denied.drop([]);
+    this.#denied.dropSubject(hash, scope === undefined ? undefined : [scope]);
+  }
+
+  async blocked(query: BlockQuery = {}): Promise<BlockPage> {
+    await this.#gate.enter();
+    return this.#index.page(query);
+  }
+
+  async clear(scopes?: readonly string[]): Promise<void> {
+    await this.#gate.enter();
+    this.#denied.clear();
+    await clearKeys(this.#caller, scopes);
+    this.#denied.clear();
+  }
+
+  async close(): Promise<void> {
+    await this.#index.settled();
+    this.#gate.close();
+    this.#port.close();
+  }
+}

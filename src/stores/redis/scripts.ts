@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import decideText from './lua/decide.lua';
+import forgetText from './lua/forget.lua';
+import indexText from './lua/index.lua';
+import inspectText from './lua/inspect.lua';
+import { errorWord } from './port.js';
+import type { RedisPort } from './port.js';
+
+/** A script as the server knows it. */
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
+
+export const DECIDE = script(decideText);
+export const FORGET = script(forgetText);
+export const INDEX = script(indexText);
+export const INSPECT = script(inspectText);
+
+/**
+ * Runs a script. It is loaded lazily: a server that does not know it (a restart, a failover, SCRIPT FLUSH, another node)
+ * has run nothing, and gets the same call once more with the text. Nothing else is ever sent twice.
+ */
+export async function run(
+  port: RedisPort,
+  { text, sha }: Script,
+  keys: readonly string[],
+  args: readonly string[],
+  expires = Infinity,
+): Promise<unknown> {
+  const [key = ''] = keys;
+  const rest = [String(keys.length), ...keys, ...args];
+  try {
+    return await port.send(key, ['EVALSHA', sha, ...rest], expires);
+  } catch (error) {
+    if (errorWord(error) !== 'NOSCRIPT' || performance.now() > expires) throw error;
+    return port.send(key, ['EVAL', text, ...rest], expires);
+  }
+}
