@@ -11,7 +11,7 @@ import { chain, isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { decides } from './operation.js';
 import type { Batch } from './operation.js';
-import type { BatchResult, Store } from './store.js';
+import type { BatchResult, Store, StoredCell } from './store.js';
 
 export interface EngineOptions {
   readonly store: Store;
@@ -32,8 +32,8 @@ let receipts = 0;
 export class Engine {
   readonly events = new Events();
   readonly store: Store;
+  readonly failMode: FailMode;
   readonly #guard: Guard;
-  readonly #failMode: FailMode;
   readonly #makeLocal: () => Store;
   #local: Store | undefined;
   #degraded = false;
@@ -41,7 +41,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     this.store = options.store;
-    this.#failMode = options.failMode;
+    this.failMode = options.failMode;
     this.#makeLocal = options.localStore;
     this.#guard = new Guard(options.store, options.storeTimeoutMs);
   }
@@ -80,6 +80,17 @@ export class Engine {
     );
   }
 
+  /**
+   * Forgets a subject in one scope, here and in the store that decides while the real one is away.
+   *
+   * @returns what the store removed. Rejects when it fails; there is no deadline.
+   */
+  async forget(subjectHash: string, scope: string): Promise<readonly StoredCell[]> {
+    const removed = await this.store.reset(subjectHash, scope);
+    await this.#local?.reset(subjectHash, scope);
+    return removed;
+  }
+
   /** Resolves once every effect under way has been answered. */
   async settled(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay]);
@@ -105,7 +116,7 @@ export class Engine {
 
   #decideDegraded(batch: Batch, error: LimitkeeperError, quiet: boolean): Decision {
     this.#failed(error, false);
-    const failMode = this.#failMode;
+    const failMode = this.failMode;
     if (failMode === 'local') {
       const result = this.#localStore().apply(batch);
       if (!isPromise(result)) return this.#decided(batch, result, quiet, 'local');
@@ -118,10 +129,10 @@ export class Engine {
   #effectFailed(batch: Batch, answer: Extract<Answer, { ok: false }>): Decision {
     // A settle or refund speaks of units that lie in the store that is away: holds lapse by themselves.
     const bound = batch.some(({ operation }) => operation.type === 'settle' || operation.type === 'refund');
-    const takeOver = this.#failMode === 'local' && !bound;
+    const takeOver = this.failMode === 'local' && !bound;
     this.#failed(answer.error, !takeOver);
     if (takeOver) return this.#effectLocally(batch);
-    return { ...unlimited(Date.now()), degraded: this.#failMode };
+    return { ...unlimited(Date.now()), degraded: this.failMode };
   }
 
   #effectLocally(batch: Batch): Decision {
@@ -149,7 +160,7 @@ export class Engine {
     this.events.emit('store-error', { error, dropped });
     if (this.#degraded) return;
     this.#degraded = true;
-    this.events.emit('degraded', { failMode: this.#failMode, error });
+    this.events.emit('degraded', { failMode: this.failMode, error });
   }
 
   #recovered(): void {

@@ -25,23 +25,24 @@ export class Limiter {
   /** For the Express layer and the routers of this package. */
   readonly engine: Engine;
   readonly hashing: Hashing;
-  readonly #entries: readonly LimiterEntry[];
+  /** The rules, in order, also those that live by plans or are off. */
+  readonly entries: readonly LimiterEntry[];
   readonly #spent = new SpentReceipts();
 
   constructor(options: LimiterOptions, factories: StoreFactories) {
-    this.#entries = limiterEntries(options);
+    this.entries = limiterEntries(options);
     this.engine = makeEngine(options, factories);
     this.hashing = hashingOf(options);
   }
 
   /** The scopes of the rules, in order. */
   get scopes(): readonly string[] {
-    return this.#entries.map(({ template }) => template.scope);
+    return this.entries.map(({ template }) => template.scope);
   }
 
   /** The rules that have numbers of their own, in order; those that live by plans are not among them. */
   get rules(): readonly Rule[] {
-    return this.#entries.flatMap(({ own }) => own ?? []);
+    return this.entries.flatMap(({ own }) => own ?? []);
   }
 
   /** Decides, and takes the cost of every rule when all pass. */
@@ -136,7 +137,7 @@ export class Limiter {
   #deciding(type: 'consume' | 'peek' | 'reserve', subject: Subjects, options: CallOptions): BatchItem[] {
     if (options.cost !== undefined) this.#checkCosts(options.cost);
     const subjects = this.#subjects(subject);
-    return this.#entries.flatMap(entry => {
+    return this.entries.flatMap(entry => {
       const { scope } = entry.template;
       const rule = this.#ruleFor(entry, options.plan);
       if (rule === undefined) return [];
@@ -159,7 +160,7 @@ export class Limiter {
   ): MaybePromise<Decision> {
     const subjects = this.#subjects(subject);
     return this.engine.effect(
-      this.#entries.flatMap(entry => {
+      this.entries.flatMap(entry => {
         const item = subjects(entry.template.scope);
         const op = operation(entry.template.scope);
         // Blocks and resets belong to scope and subject: a rule that lives by plans needs no numbers for them.
@@ -180,7 +181,7 @@ export class Limiter {
     const receipt = 'kind' in of ? of : of.receipt;
     const spends = receipt?.kind === kind && this.#spent.spend(receipt.id);
     const subjects = this.#subjects(subject);
-    const batch = this.#entries.flatMap((entry): BatchItem[] => {
+    const batch = this.entries.flatMap((entry): BatchItem[] => {
       const { scope } = entry.template;
       const taken = receipt?.rules.find(rule => rule.scope === scope);
       const item = subjects(scope);

@@ -57,6 +57,7 @@ const ALGORITHM_NAMES = Object.keys(algorithms) as AlgorithmName[];
 export class RuleTemplate {
   readonly scope: string;
   readonly mode: Mode;
+  readonly algorithm: AlgorithmName;
   readonly #settings: RuleSettings;
   readonly #where: string;
   readonly #cache = new Map<string, Rule>();
@@ -71,6 +72,7 @@ export class RuleTemplate {
     this.#settings = settings;
     this.#where = where;
     checkFixedSettings(settings, where);
+    this.algorithm = settings.algorithm ?? 'sliding-window';
   }
 
   /** @throws TypeError or RangeError when the numbers are no rule, naming the option. */

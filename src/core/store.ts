@@ -29,6 +29,8 @@ export interface BlockPage {
   readonly blocks: readonly BlockEntry[];
   /** Pass it back for the next page; left out on the last one. */
   readonly cursor?: string;
+  /** The store keeps no list of blocks: the page is empty for that reason, and says nothing of who is blocked. */
+  readonly unlisted?: true;
 }
 
 export interface BlockQuery {
