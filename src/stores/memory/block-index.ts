@@ -55,13 +55,6 @@ export class BlockIndex {
     yield* entries.sort((a, b) => a.blockNumber - b.blockNumber);
   }
 
-  clear(): void {
-    for (const { entry } of this.#list) entry.blockNumber = 0;
-    this.#list = [];
-    this.#listed = 0;
-    this.#byPart.clear();
-  }
-
   #forgetParts(entry: Entry): void {
     for (const part of entry.parts) {
       const entries = this.#byPart.get(part);

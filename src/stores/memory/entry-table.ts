@@ -1,4 +1,5 @@
 import type { Entry } from './entry.js';
+import { Fills } from './fill.js';
 
 /**
  * All entries: found by subject and scope, and drawn at random.
@@ -9,6 +10,8 @@ import type { Entry } from './entry.js';
 export class EntryTable {
   readonly #bySubject = new Map<string, Entry>();
   readonly #dense: Entry[] = [];
+  /** How full each is, by position. */
+  readonly fills = new Fills();
   /** Entries without a block: `#dense[0 … #open - 1]`. */
   #open = 0;
 
@@ -47,6 +50,7 @@ export class EntryTable {
       first.sibling = entry;
     }
     entry.position = this.#dense.push(entry) - 1;
+    this.fills.reserve(this.#dense.length);
     this.markOpen(entry);
   }
 
@@ -76,13 +80,6 @@ export class EntryTable {
     return [...this.#dense];
   }
 
-  clear(): void {
-    for (const entry of this.#dense) entry.position = -1;
-    this.#bySubject.clear();
-    this.#dense.length = 0;
-    this.#open = 0;
-  }
-
   #swap(a: number, b: number): void {
     const one = this.#dense[a];
     const other = this.#dense[b];
@@ -91,6 +88,7 @@ export class EntryTable {
     this.#dense[b] = one;
     other.position = a;
     one.position = b;
+    this.fills.swap(a, b);
   }
 
   #unchain(entry: Entry): void {

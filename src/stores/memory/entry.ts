@@ -1,5 +1,4 @@
 import type { Cell } from '../../core/cell.js';
-import type { Rule } from '../../core/rule.js';
 
 /**
  * One stored cell with its places in the rooms of the store. The links are the rooms' own: an entry sits in at most one
@@ -9,8 +8,6 @@ export interface Entry {
   readonly scope: string;
   readonly subjectHash: string;
   cell: Cell;
-  /** The rule last seen for it: tells how full it is. */
-  rule: Rule;
   /** The time from which the cell says nothing any more; `Infinity` while a block for ever stands. */
   until: number;
 
@@ -30,12 +27,11 @@ export interface Entry {
   parts: readonly string[];
 }
 
-export function newEntry(scope: string, subjectHash: string, cell: Cell, rule: Rule): Entry {
+export function newEntry(scope: string, subjectHash: string, cell: Cell): Entry {
   return {
     scope,
     subjectHash,
     cell,
-    rule,
     until: 0,
     position: -1,
     sibling: undefined,

@@ -1,5 +1,3 @@
-import { algorithms } from '../../algorithms/index.js';
-import { heldUnits } from '../../core/cell.js';
 import type { Entry } from './entry.js';
 import type { EntryTable } from './entry-table.js';
 
@@ -15,37 +13,25 @@ const SAMPLE = 16;
  */
 export function pickVictim(table: EntryTable, now: number): Entry | undefined {
   const open = table.openSize;
-  return open > 0
-    ? least(table, 0, open, entry => (entry.until <= now ? -1 : fullness(entry, now)))
-    : least(table, 0, table.size, entry => entry.cell.block?.until ?? Infinity);
+  const position =
+    open > 0
+      ? least(table, open, at => table.fills.share(at, now))
+      : least(table, table.size, at => table.at(at)?.cell.block?.until ?? Infinity);
+  return table.at(position);
 }
 
-/** The entry of the lowest score among a sample of `[from, to)`; of equal ones that which is over first. */
-function least(
-  table: EntryTable,
-  from: number,
-  to: number,
-  score: (entry: Entry) => number,
-): Entry | undefined {
-  const count = to - from;
-  let best: Entry | undefined;
+/** The position of the lowest score among a sample of the first `count`; of equal ones that which is over first. */
+function least(table: EntryTable, count: number, score: (position: number) => number): number {
+  let best = -1;
   let bestScore = Infinity;
   for (let i = 0; i < Math.min(SAMPLE, count); i += 1) {
-    const entry = table.at(from + (count <= SAMPLE ? i : Math.floor(Math.random() * count)));
-    if (entry === undefined) continue;
-    const value = score(entry);
-    if (best === undefined || value < bestScore || (value === bestScore && entry.until < best.until)) {
-      best = entry;
+    const at = count <= SAMPLE ? i : Math.floor(Math.random() * count);
+    const value = score(at);
+    const isTie = value === bestScore && table.fills.until(at) < table.fills.until(best);
+    if (best < 0 || value < bestScore || isTie) {
+      best = at;
       bestScore = value;
     }
   }
   return best;
-}
-
-/** Used and held as a share of the capacity, by the rule last seen; what is left of another plan's counter says little. */
-function fullness({ cell, rule }: Entry, now: number): number {
-  const counter = cell.counters.find(c => c.algorithm === rule.algorithm && c.windowMs === rule.windowMs);
-  if (counter === undefined || rule.capacity === 0) return 0;
-  const used = algorithms[rule.algorithm].used(counter.state, rule, now) / rule.windowMs;
-  return (used + heldUnits(counter.holds, now)) / rule.capacity;
 }

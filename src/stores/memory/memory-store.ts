@@ -157,13 +157,13 @@ export class MemoryStore implements Store {
     }
     if (entry === undefined) {
       this.#makeRoom(now);
-      entry = newEntry(rule.scope, subject.hash, cell, rule);
+      entry = newEntry(rule.scope, subject.hash, cell);
       this.#table.add(entry);
     }
     const newBlock = cell.block !== entry.cell.block || entry.blockNumber === 0;
     entry.cell = cell;
-    entry.rule = rule;
     entry.until = cellForgettableAt(cell);
+    this.#table.fills.set(entry.position, cell, rule, entry.until, now);
     if (newBlock && isStanding(cell.block, now)) this.#blocks.add(entry, partsOf(subject, entry));
     this.#place(entry, now);
   }
