@@ -1,5 +1,8 @@
+import { oneOf } from './check.js';
 import type { Decision, RuleReading } from './decision.js';
+import { received, typeError } from './errors.js';
 import type { LimitkeeperError } from './errors.js';
+import { isPromise } from './maybe-promise.js';
 
 export type FailMode = 'open' | 'closed' | 'local';
 
@@ -27,7 +30,7 @@ export interface LimiterEvents {
   degraded: { readonly failMode: FailMode; readonly error: LimitkeeperError };
   /** The store decides again. */
   recovered: Readonly<Record<string, never>>;
-  /** A listener or an `outcome` callback threw. */
+  /** A listener or an `outcome` callback threw (or, async, rejected). */
   error: { readonly error: unknown; readonly source: 'listener' | 'outcome' };
 }
 
@@ -39,20 +42,41 @@ export interface RuleEvent {
 }
 
 export type EventName = keyof LimiterEvents;
-export type Listener<N extends EventName> = (event: LimiterEvents[N]) => void;
+
+const EVENT_NAMES = [
+  'allowed',
+  'refused',
+  'shadow-refused',
+  'blocked',
+  'store-error',
+  'degraded',
+  'recovered',
+  'error',
+] as const satisfies readonly EventName[];
+
+/** What it returns is ignored, but it may be async: what it rejects with is reported like a throw. */
+export type Listener<N extends EventName> = (event: LimiterEvents[N]) => unknown;
 
 /** Listeners by event name. Unlike an EventEmitter it never throws: a listener that does is reported as `error`. */
 export class Events {
-  readonly #listeners = new Map<EventName, Set<(event: never) => void>>();
+  readonly #listeners = new Map<EventName, Set<(event: never) => unknown>>();
 
-  /** @returns a function that ends the subscription. */
+  /**
+   * @returns a function that ends the subscription.
+   * @throws TypeError `ERR_LIMITKEEPER_OPTION_TYPE` for an unknown event: its listener would wait for ever.
+   */
   on<N extends EventName>(name: N, listener: Listener<N>): () => void {
+    oneOf(name, 'on(event, listener): event', EVENT_NAMES);
+    if (typeof (listener as unknown) !== 'function') {
+      throw typeError(
+        'ERR_LIMITKEEPER_OPTION_TYPE',
+        `on(event, listener): listener must be a function, got ${received(listener)}.`,
+      );
+    }
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners);
     // A wrapper of its own for each call: the same function may listen twice, and each `off` ends its own.
-    const entry: Listener<N> = event => {
-      listener(event);
-    };
+    const entry: Listener<N> = event => listener(event);
     listeners.add(entry);
     return () => {
       listeners.delete(entry);
@@ -69,12 +93,23 @@ export class Events {
     const listeners = this.#listeners.get(name);
     if (listeners === undefined) return;
     for (const listener of [...listeners]) {
+      // A listener before this one may have ended it.
+      if (!listeners.has(listener)) continue;
       try {
-        (listener as Listener<N>)(event);
+        const result = (listener as Listener<N>)(event);
+        if (isPromise(result)) {
+          result.then(undefined, (error: unknown) => {
+            this.#listenerFailed(name, error);
+          });
+        }
       } catch (error) {
-        // An error of an error listener has nobody left to hear it.
-        if (name !== 'error') this.emit('error', { error, source: 'listener' });
+        this.#listenerFailed(name, error);
       }
     }
+  }
+
+  #listenerFailed(name: EventName, error: unknown): void {
+    // An error of an error listener has nobody left to hear it.
+    if (name !== 'error') this.emit('error', { error, source: 'listener' });
   }
 }
