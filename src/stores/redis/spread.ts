@@ -34,24 +34,25 @@ export async function decideSpread(caller: Caller, batch: Batch, expires: number
   if (first === undefined) throw storeError('ERR_LIMITKEEPER_STORE', 'an empty batch has no time.');
   const opening = await call(caller, first, claim, expires);
   const { at } = opening.outcome;
+  const isOpen = opening.allowed;
   const next = await Promise.allSettled(
-    others.map(group => call(caller, group, opening.allowed ? claim : judge, expires, at)),
+    others.map(group => call(caller, group, isOpen ? claim : judge, expires, at)),
   );
-  const claimed = [opening, ...next.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))];
+  const answered = [
+    opening,
+    ...next.flatMap(result => (result.status === 'fulfilled' ? [result.value] : [])),
+  ];
   const failed = next.find(result => result.status === 'rejected');
-  if (failed !== undefined) {
-    await conclude(caller, claimed, 'release', Infinity, at);
-    throw failed.reason;
-  }
-  if (claimed.every(({ allowed }) => allowed)) {
-    // Somebody who no longer waits must not be charged.
-    if (performance.now() > expires) {
-      await conclude(caller, claimed, 'release', Infinity, at);
-      throw storeError('ERR_LIMITKEEPER_STORE_TIMEOUT', 'the deadline passed between two servers.');
-    }
-    return merge(batch, at, await conclude(caller, claimed, 'commit', expires, at));
-  }
-  return merge(batch, at, await conclude(caller, claimed, 'release', Infinity, at));
+  // Somebody who no longer waits must not be charged.
+  const isLate = performance.now() > expires;
+  const isGranted = answered.every(({ allowed }) => allowed) && failed === undefined && !isLate;
+  // Refused by the first subject: the others were only judged, and nothing is on hold.
+  const ended = isOpen
+    ? await conclude(caller, answered, isGranted ? 'commit' : 'release', isGranted ? expires : Infinity, at)
+    : answered;
+  if (failed !== undefined) throw failed.reason;
+  if (isLate) throw storeError('ERR_LIMITKEEPER_STORE_TIMEOUT', 'the deadline passed between two servers.');
+  return merge(batch, at, ended);
 }
 
 function groupsOf(batch: Batch): Group[] {
