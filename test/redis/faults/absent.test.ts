@@ -3,6 +3,7 @@ import { CLIENTS, type OpenClient } from '../../support/redis/clients.js';
 import {
   endings,
   expectHealthy,
+  expectNoneDegraded,
   expectPromisesKept,
   figures,
   limitersOver,
@@ -58,7 +59,7 @@ describe.each(CLIENTS)('$name', kind => {
     });
     report(`lazyConnect, ${kind.name}`, outcomes);
     expectPromisesKept(outcomes);
-    expect(figures(outcomes).degraded).toBe(0);
+    expectNoneDegraded(subjected, outcomes);
     await expectHealthy(subjected, 'after');
   });
 

@@ -6,6 +6,7 @@ import {
   endings,
   expectHealthy,
   expectLimitHeld,
+  expectNoneDegraded,
   expectPromisesKept,
   figures,
   limitersOver,
@@ -69,7 +70,7 @@ describe.each(CLIENTS)('$name', kind => {
     report(`a slot moved under load, ${kind.name}`, outcomes, { moves });
     expectPromisesKept(outcomes);
     expect(moves).toBeGreaterThan(3);
-    expect(figures(outcomes).degraded).toBe(0);
+    expectNoneDegraded(subjected, outcomes);
     expectLimitHeld(
       outcomes.filter(({ subject }) => subject === 'hot'),
       true,

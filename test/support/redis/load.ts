@@ -32,7 +32,7 @@ export interface Outcome {
 export interface Subjected {
   readonly store: Store;
   readonly limiters: Readonly<Record<FailMode, Limiter>>;
-  /** Store errors heard so far, by code. */
+  /** Messages of the store errors heard so far, with their numbers. */
   readonly errors: ReadonlyMap<string, number>;
   close(): Promise<void>;
 }
@@ -48,7 +48,9 @@ export function limitersOver(store: Store, deadlineMs = DEADLINE_MS): Subjected 
       failMode,
       storeTimeoutMs: deadlineMs,
     });
-    limiter.on('store-error', ({ error }) => errors.set(error.code, (errors.get(error.code) ?? 0) + 1));
+    limiter.on('store-error', ({ error: { message } }) =>
+      errors.set(message, (errors.get(message) ?? 0) + 1),
+    );
     return limiter;
   };
   const limiters = { open: make('open'), closed: make('closed'), local: make('local') };
@@ -193,13 +195,20 @@ export async function recovered({ limiters }: Subjected, timeoutMs = 15_000): Pr
 
 /** A healthy span: exactly the limit passes, of a subject of its own, and the store decides every time. */
 export async function expectHealthy({ store }: Subjected, subject: string): Promise<void> {
-  const outcomes = await load(limitersOver(store, PATIENT_MS), {
+  const patient = limitersOver(store, PATIENT_MS);
+  const outcomes = await load(patient, {
     requests: 3 * (LIMIT + 20),
     perSecond: 2_000,
     subject: () => subject,
   });
-  expect(figures(outcomes).degraded).toBe(0);
+  expectNoneDegraded(patient, outcomes);
   expectLimitHeld(outcomes, true);
+}
+
+/** The store decided every time; where not, the failure says what was wrong. */
+export function expectNoneDegraded({ errors }: Subjected, outcomes: readonly Outcome[]): void {
+  const { degraded } = figures(outcomes);
+  expect({ degraded, errors: Object.fromEntries(errors) }).toEqual({ degraded: 0, errors: {} });
 }
 
 /** Calls back in reverse order after each test; made once a file, at its top. */

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /** A process that we started and that never outlives the process that started it. */
 export interface Process {
@@ -14,7 +16,7 @@ export interface Process {
   end(): Promise<void>;
 }
 
-/** Starts a program; `folder` is its own, removed with it if this process dies first. */
+/** Starts a program in a folder. */
 export function startProcess(program: string, args: readonly string[], folder: string): Process {
   const child = spawn(program, args, { stdio: 'ignore', cwd: folder });
   const { pid } = child;
@@ -23,9 +25,9 @@ export function startProcess(program: string, args: readonly string[], folder: s
   let running = true;
   const ended = once(child, 'exit').then(() => {
     running = false;
-    tellKeeper('-', pid, folder);
+    tellKeeper('ended', pid);
   });
-  tellKeeper('+', pid, folder);
+  tellKeeper('started', pid);
   const signal = (name: NodeJS.Signals): void => {
     // Only while it runs: its number may belong to somebody else afterwards.
     if (running) child.kill(name);
@@ -46,40 +48,45 @@ export function startProcess(program: string, args: readonly string[], folder: s
   };
 }
 
-export function removeFolder(folder: string): Promise<void> {
-  return rm(folder, { recursive: true, force: true, maxRetries: 3 });
+/** A temporary folder, which is removed at the latest when this process is gone. */
+export async function makeFolder(prefix: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), prefix));
+  tellKeeper('made', folder);
+  return folder;
+}
+
+export async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  tellKeeper('removed', folder);
 }
 
 // Jest hides the events of the real process from tests, and no handler runs after a SIGKILL. So a shell of our own holds the
-// other end of a pipe: when this process is gone, however that came, the pipe closes and the shell ends what is left.
+// other end of a pipe: when this process is gone, however that came, the pipe closes and the shell clears up what is left.
 const KEEPER = `
 trap '' INT TERM HUP
-list=
-while read -r sign pid folder; do
-  if [ "$sign" = + ]; then
-    list="$list $pid:$folder"
-  else
-    rest=
-    for entry in $list; do [ "\${entry%%:*}" = "$pid" ] || rest="$rest $entry"; done
-    list=$rest
-  fi
+pids= folders=
+without() { for item in $1; do [ "$item" = "$2" ] || printf '%s ' "$item"; done; }
+while read -r event what; do
+  case $event in
+    started) pids="$pids $what" ;;
+    ended) pids=$(without "$pids" "$what") ;;
+    made) folders="$folders $what" ;;
+    removed) folders=$(without "$folders" "$what") ;;
+  esac
 done
-for entry in $list; do
-  kill -CONT "\${entry%%:*}"
-  kill -KILL "\${entry%%:*}"
-  rm -rf "\${entry#*:}"
-done`;
+for pid in $pids; do kill -CONT "$pid"; kill -KILL "$pid"; done
+for folder in $folders; do rm -rf "$folder"; done`;
 
 let keeper: ChildProcess | undefined;
 
-function tellKeeper(sign: '+' | '-', pid: number, folder: string): void {
+function tellKeeper(event: 'started' | 'ended' | 'made' | 'removed', what: number | string): void {
   if (keeper === undefined) {
     keeper = spawn('sh', ['-c', KEEPER], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
     keeper.unref();
     // A pipe is a socket, which keeps a process alive unless told not to.
     (keeper.stdin as unknown as { unref(): void }).unref();
   }
-  keeper.stdin?.write(`${sign} ${String(pid)} ${folder}\n`);
+  keeper.stdin?.write(`${event} ${String(what)}\n`);
 }
 
 // Below the range from which the system takes the ports of outgoing connections (32768 on): a server that restarts must find

@@ -1,9 +1,8 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findRedisServer } from './binaries.js';
 import { Connection, type Reply } from './connection.js';
-import { freePort, removeFolder, startProcess } from './processes.js';
+import { freePort, makeFolder, removeFolder, startProcess } from './processes.js';
 import { type RedisServer, startRedis, until } from './server.js';
 
 /** A sentinel (quorum 1) that watches one master with one replica. */
@@ -30,7 +29,7 @@ export async function startSentinel(): Promise<RedisSentinel> {
   const servers = [master, replica];
   await until('the replica is in step', async () => (await replica.info('master_link_status')) === 'up');
 
-  const folder = await mkdtemp(join(tmpdir(), 'limitkeeper-sentinel-'));
+  const folder = await makeFolder('limitkeeper-sentinel-');
   const port = await freePort();
   const file = join(folder, 'sentinel.conf');
   // The sentinel rewrites this file: it must be its own.
@@ -42,7 +41,8 @@ export async function startSentinel(): Promise<RedisSentinel> {
       `dir ${folder}`,
       `logfile ${join(folder, 'log')}`,
       `sentinel monitor ${name} 127.0.0.1 ${String(master.port)} 1`,
-      `sentinel down-after-milliseconds ${name} 600`,
+      // It asks every second: with less than two, one late answer would be a failover of its own.
+      `sentinel down-after-milliseconds ${name} 2000`,
       `sentinel failover-timeout ${name} 5000`,
       '',
     ].join('\n'),

@@ -1,10 +1,9 @@
-import { mkdtemp, readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { findRedisServer } from './binaries.js';
 import { Connection, type Reply } from './connection.js';
-import { freePort, type Process, removeFolder, startProcess } from './processes.js';
+import { freePort, makeFolder, type Process, removeFolder, startProcess } from './processes.js';
 
 export interface RedisOptions {
   /** More arguments of redis-server, e.g. `['--maxmemory', '4mb']`. */
@@ -43,7 +42,7 @@ export interface RedisServer {
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const { args = [], password } = options;
   const program = await findRedisServer();
-  const folder = await mkdtemp(join(tmpdir(), 'limitkeeper-redis-'));
+  const folder = await makeFolder('limitkeeper-redis-');
   const log = join(folder, 'log');
   let port = options.port ?? (await freePort());
   let control: Connection | undefined;
