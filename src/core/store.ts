@@ -96,7 +96,10 @@ export interface Write extends CellKey {
   readonly cell: Cell | undefined;
   /** From this time (Unix ms) the cell may be dropped; `Infinity`: never by itself. */
   readonly forgettableAt: number;
-  /** Hashes of the subject's parts, when a block stands in the cell: for an index of blocks. */
+  /**
+   * For an index of blocks: the hashes of the subject's parts, given where a block begins with this write. Left out, those
+   * given before hold as long as the cell has a standing block.
+   */
   readonly partHashes?: readonly string[];
 }
 
@@ -109,21 +112,31 @@ export interface Backend {
    * Loads the cells of `keys`, calls `body` with them and with the backend's time, writes what it answers, and resolves
    * with its result: all as one atomic step, isolated from every other `transact` on one of these keys.
    *
-   * `body` is pure and quick; it may be called again when the transaction must be repeated. Cells that are past their
-   * `forgettableAt` may be passed as `undefined` or as they are: both mean the same.
+   * `body` is pure and quick; it may be called again when the transaction must be repeated, with cells and time read anew.
+   * It gets one cell per key, in order: plain data as it was written (or parsed from its JSON), `undefined` where there is
+   * none. Cells that are past their `forgettableAt` may be passed as `undefined` or as they are: both mean the same.
+   *
+   * @param deadlineMs how long the caller waits, e.g. 250; left out: it waits. What would come later need not be written.
    */
   transact<T>(
     keys: readonly CellKey[],
     body: (cells: readonly (Cell | undefined)[], now: number) => Transaction<T>,
+    deadlineMs?: number,
   ): Promise<T>;
-  /** All stored cells of a subject. */
+  /** All stored cells of a subject, with their scopes. */
   list(subjectHash: string): Promise<readonly StoredCell[]>;
-  /** The cells in which a block may stand, paged like {@link Store.blocked}; entries that are over are filtered out above. */
+  /**
+   * The cells in which a block may stand, paged as {@link Store.blocked} is; cells without a standing block are left out
+   * above. Without it, the store tells nobody who is blocked (`unlisted`).
+   */
   listBlocked?(
     query: BlockQuery,
   ): Promise<{ readonly cells: readonly (StoredCell & CellKey)[]; readonly cursor?: string }>;
+  /** The backend's time, Unix ms. */
   now(): number | Promise<number>;
+  /** Deletes the cells of every subject, in the scopes named or in all. */
   clear(scopes?: readonly string[]): Promise<void>;
+  /** Releases what the backend itself opened. */
   close(): Promise<void>;
 }
 

@@ -52,6 +52,8 @@ const SWEEP_FULL = 64;
  * const limiter = createLimiter({ scope: 'api.user', limit: 100, windowSec: 60, store });
  */
 export class MemoryStore implements Store {
+  /** Each process counts for itself. */
+  readonly perProcess = true;
   readonly #clock: Clock;
   readonly #maxKeys: number;
   #table = new EntryTable();
