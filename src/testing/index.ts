@@ -1,0 +1,5 @@
+export { FakeClock } from './fake-clock.js';
+export { replayVectors } from './replay-vectors.js';
+
+export type { ReplayOptions } from './replay-vectors.js';
+export type { Mismatch, VectorCase, VectorCost, VectorRule, VectorStep } from './vectors.js';
