@@ -1,10 +1,12 @@
 // The rooms and who may import whom. One way:
 //   express, admin, service, outbound, telemetry, cli → core → algorithms
+//   admin, service → http → core
 //   stores → core, algorithms
 // Types count as imports, so a cycle of types alone is a cycle too.
 
 const room = names => `^src/(?:${names.join('|')})/`;
-const ADAPTERS = ['express', 'admin', 'service', 'outbound', 'telemetry', 'cli'];
+const ROUTERS = ['admin', 'service'];
+const ADAPTERS = ['express', 'outbound', 'telemetry', 'cli'];
 const WITH_PACKAGES = ['admin', 'service', 'config', 'cli'];
 const PACKAGE = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-bundled', 'npm-no-pkg', 'npm-unknown'];
 
@@ -41,9 +43,36 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/(?:$1|core|algorithms)/' },
     },
     {
+      name: 'routers-know-core-and-http',
+      comment: 'The routers share how HTTP is spoken; stores are handed to them, by their index.ts.',
+      severity: 'error',
+      from: { path: `^src/(${ROUTERS.join('|')})/`, pathNot: '^src/[^/]+/index\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/(?:$1|http|core|algorithms)/' },
+    },
+    {
+      name: 'router-faces-hand-stores-in',
+      comment: 'The entry of a router does what src/index.ts does for the middleware.',
+      severity: 'error',
+      from: { path: `^src/(${ROUTERS.join('|')})/index\\.ts$` },
+      to: { path: '^src/', pathNot: '^src/(?:$1|core|stores/memory)/' },
+    },
+    {
+      name: 'http-knows-core-only',
+      severity: 'error',
+      from: { path: '^src/http/' },
+      to: { path: '^src/', pathNot: '^src/(?:http|core|algorithms)/' },
+    },
+    {
+      name: 'page-stands-alone',
+      comment: 'The page runs in a browser: it imports nothing but itself.',
+      severity: 'error',
+      from: { path: '^src/admin/page/client/' },
+      to: { pathNot: '^src/admin/page/client/' },
+    },
+    {
       name: 'nobody-imports-the-face',
       severity: 'error',
-      from: { path: room(['algorithms', 'core', 'stores', ...ADAPTERS]) },
+      from: { path: room(['algorithms', 'core', 'stores', 'http', ...ROUTERS, ...ADAPTERS]) },
       to: { path: '^src/(?:index\\.ts$|presets/|testing/)' },
     },
     {

@@ -36,7 +36,7 @@ const shared = {
         sourceMaps: 'inline',
       },
     ],
-    '\\.lua$': '<rootDir>/scripts/jest-lua.cjs',
+    '\\.(?:lua|html)$': '<rootDir>/scripts/jest-lua.cjs',
   },
   transformIgnorePatterns: [`/node_modules/(?!(?:${ESM_ONLY.map(escape).join('|')})/)`, '\\.cjs$'],
   moduleNameMapper: {

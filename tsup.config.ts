@@ -1,6 +1,6 @@
 import { defineConfig } from 'tsup';
 import { entries } from './scripts/entries.js';
-import { assemble } from './scripts/lua.cjs';
+import { assemble } from './scripts/assemble.cjs';
 
 export default defineConfig({
   // dist mirrors src: src/presets/index.ts becomes dist/presets/index.js and .cjs
@@ -21,9 +21,9 @@ export default defineConfig({
   sourcemap: false,
   esbuildPlugins: [
     {
-      name: 'lua',
+      name: 'text',
       setup(build) {
-        build.onLoad({ filter: /\.lua$/ }, ({ path }) => {
+        build.onLoad({ filter: /\.(?:lua|html)$/ }, ({ path }) => {
           const { text, files } = assemble(path);
           return { contents: text, loader: 'text', watchFiles: files };
         });

@@ -1,6 +1,6 @@
-// Jest's twin of the build's Lua loader: a .lua file is a module whose default export is the assembled script.
+// Jest's twin of the build's loader: a .lua or .html file is a module whose default export is the assembled text.
 const { createHash } = require('node:crypto');
-const { assemble } = require('./lua.cjs');
+const { assemble } = require('./assemble.cjs');
 
 module.exports = {
   process: (_, file) => ({

@@ -1,0 +1,19 @@
+import { defaultMemoryStore } from '../stores/memory/default-store.js';
+import { MemoryStore } from '../stores/memory/memory-store.js';
+import { adminRouterMaker } from './router.js';
+
+/**
+ * What somebody on call needs when a customer is locked out: a page for people and routes for programs, to see who is
+ * blocked, and to reset, block and unblock. Every route but the page needs a key.
+ *
+ * @example
+ * app.use('/admin/limits', adminRouter({ limiters: [login, api], adminKey: process.env.LIMITS_ADMIN_KEY }));
+ * @throws TypeError or RangeError with a stable `code`, e.g. `ERR_LIMITKEEPER_WEAK_KEY` for a key under 16 characters.
+ */
+export const adminRouter = adminRouterMaker({
+  defaultStore: defaultMemoryStore,
+  localStore: () => new MemoryStore(),
+});
+
+export type { AdminOptions } from './options.js';
+export type { AdminRouter } from './router.js';
