@@ -306,25 +306,31 @@ describe('the e-mail', () => {
     expect(reached).toBe(0);
   });
 
-  test('is the one that the request came with, whatever the handler makes of the body', async () => {
+  test.each<[string, object, (body: { email?: string }) => void, number[]]>([
+    [
+      'a success forgives, though the handler took the e-mail away',
+      { email: 'user@example.com' },
+      body => delete body.email,
+      [401, 200, 401, 401, 429],
+    ],
+    [
+      'a request without an e-mail forgives nothing, though the handler filled one in',
+      {},
+      body => (body.email = 'user@example.com'),
+      [401, 200, 401, 429, 429],
+    ],
+  ])('is the one that the request came with: %s', async (_name, sent, change, expected) => {
     const app = express5();
     app.set('trust proxy', 1);
     app.use(express5.json());
     app.post('/login', loginLimits({ store, password: { limit: 2 } }), (req, res) => {
       const { password } = req.body as { password: string };
-      (req.body as { email: string }).email = 'somebody-else@example.com';
+      change(req.body as { email?: string });
       res.status(password === RIGHT ? 200 : 401).end();
     });
     served = await serve(app);
-    expect(
-      await statuses(
-        () => wrong(),
-        () => right(),
-        () => wrong(),
-        () => wrong(),
-        () => wrong(),
-      ),
-    ).toEqual([401, 200, 401, 401, 429]);
+    const passwords = ['wrong', RIGHT, 'wrong', 'wrong', 'wrong'];
+    expect(await statuses(...passwords.map(password => () => body({ ...sent, password })))).toEqual(expected);
   });
 });
 
