@@ -42,10 +42,10 @@ export class Guard {
     } catch (error) {
       return this.#fail(error);
     }
-    return isPromise(result) ? this.#wait(result) : this.#succeed(result);
+    return isPromise(result) ? this.#wait(result, batch) : this.#check(result, batch);
   }
 
-  #wait(reply: Promise<BatchResult>): Promise<Answer> {
+  #wait(reply: Promise<BatchResult>, batch: Batch): Promise<Answer> {
     return new Promise(resolve => {
       const pending = this.#deadlines.watch(() => {
         resolve(this.#fail(tooLate(this.#timeoutMs)));
@@ -57,7 +57,7 @@ export class Guard {
       };
       reply.then(
         result => {
-          inTime(() => this.#succeed(result));
+          inTime(() => this.#check(result, batch));
         },
         (error: unknown) => {
           inTime(() => this.#fail(error));
@@ -66,7 +66,18 @@ export class Guard {
     });
   }
 
-  #succeed(result: BatchResult): Answer {
+  /** A store that a user wrote may answer anything; what is no answer must not end as a crash deep inside a request. */
+  #check(result: BatchResult | undefined | null, batch: Batch): Answer {
+    if (
+      !Array.isArray(result?.readings) ||
+      result.readings.length !== batch.length ||
+      !Array.isArray(result.blockStarted) ||
+      typeof result.at !== 'number'
+    ) {
+      return this.#fail(
+        new Error(`it must answer { at, readings, blockStarted } with ${String(batch.length)} readings`),
+      );
+    }
     this.#breaker.succeeded();
     return { ok: true, result };
   }
