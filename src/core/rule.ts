@@ -78,15 +78,22 @@ export class RuleTemplate {
   /** @throws TypeError or RangeError when the numbers are no rule, naming the option. */
   at(plan: Plan, where = this.#where): Rule {
     const { limit, windowSec, burst = this.#settings.burst, blockSec = this.#settings.blockSec } = plan;
+    const numbers = { limit, windowSec, burst, blockSec };
+    // The key is text: '5' and 5 look alike, and only the latter is a limit.
+    if (!areNumbers(numbers)) return makeRule(this.#settings, this.mode, numbers, where);
     const key = `${String(limit)} ${String(windowSec)} ${String(burst)} ${String(blockSec)}`;
     const cached = this.#cache.get(key);
-    // The key is text: '5' and 5 look alike, and only the latter is a limit.
-    if (cached !== undefined && typeof limit === 'number' && typeof windowSec === 'number') return cached;
-    const rule = makeRule(this.#settings, this.mode, { limit, windowSec, burst, blockSec }, where);
+    if (cached !== undefined) return cached;
+    const rule = makeRule(this.#settings, this.mode, numbers, where);
     if (this.#cache.size >= MAX_CACHED_PLANS) this.#cache.clear();
     this.#cache.set(key, rule);
     return rule;
   }
+}
+
+function areNumbers({ limit, windowSec, burst = 0, blockSec = 0 }: RuleNumbers): boolean {
+  const blocks: readonly unknown[] = Array.isArray(blockSec) ? blockSec : [blockSec];
+  return [limit, windowSec, burst, ...blocks].every(value => typeof value === 'number');
 }
 
 /** @throws a TypeError or RangeError that says which value of the plan of which scope is wrong. */
@@ -170,12 +177,15 @@ function ladder(blockSec: unknown, option: string): readonly number[] {
   return blockSec.map((step, i) => milliseconds(step, `${option}[${String(i)}]`, { zero: false }));
 }
 
-function makeRule(
-  settings: RuleSettings,
-  mode: Mode,
-  numbers: { limit: unknown; windowSec: unknown; burst: unknown; blockSec: unknown },
-  where: string,
-): Rule {
+/** What a user gave, unchecked. */
+interface RuleNumbers {
+  readonly limit: unknown;
+  readonly windowSec: unknown;
+  readonly burst: unknown;
+  readonly blockSec: unknown;
+}
+
+function makeRule(settings: RuleSettings, mode: Mode, numbers: RuleNumbers, where: string): Rule {
   const { scope, algorithm = 'sliding-window', align = 'first-hit', holdSec = 60 } = settings;
   const limit = wholeNumber(numbers.limit, `${where}limit`, isBucket(algorithm) ? 1 : 0);
   const windowMs = milliseconds(numbers.windowSec, `${where}windowSec`, { zero: false });
