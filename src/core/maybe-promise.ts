@@ -10,7 +10,8 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
 
 /** `next(value)`, now or when it is there. */
 export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
-  return isPromise(value) ? value.then(next) : next(value);
+  // A user's thenable may answer nothing from its own `then`; a native promise goes through `resolve` as it is.
+  return isPromise(value) ? Promise.resolve(value).then(next) : next(value);
 }
 
 /** All of them in order: a plain array when no element is a promise. */
