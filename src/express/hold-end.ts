@@ -1,6 +1,7 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
+import { seal } from './seal.js';
 
 /**
  * Does `work` before the response leaves: `res.end` is held until it is done, as session middlewares do when they save.
@@ -25,42 +26,47 @@ export function beforeEnd(res: ServerResponse, work: () => MaybePromise<() => vo
   const end = res.end.bind(res) as (...args: unknown[]) => ServerResponse;
   let held = false;
   const holdingEnd = (...args: unknown[]): ServerResponse => {
-    // An end while one is held is a handler that answers twice; the first answer stands, as without us.
-    if (held) return res;
+    // An end after one that was held is a handler that answers twice; the first answer stands, as without us.
+    if (held) return ignoreEnd(res, args);
+    // What Node throws for is thrown to the caller, who still has the time to answer something else.
+    if (!isChunk(args[0])) return end(...args);
     const done = begin();
     if (!isPromise(done)) {
       done();
       return end(...args);
     }
     held = true;
-    const release = freeze(res);
+    const unseal = seal(res);
     void done.then(finish => {
-      release();
+      unseal();
       finish();
-      held = false;
-      end(...args);
+      try {
+        end(...args);
+      } catch (error) {
+        // Nobody is left to tell, and the client must not wait for ever.
+        res.destroy(error as Error);
+      }
     });
     return res;
   };
   res.end = holdingEnd as typeof res.end;
 }
 
-/**
- * Keeps the response as it is from the moment its handler ended it: what is set or written afterwards (an error handler
- * that takes the response for unanswered) is undone on release.
- */
-function freeze(res: ServerResponse): () => void {
-  const { statusCode, statusMessage, headersSent } = res;
-  const headers: OutgoingHttpHeaders = { ...res.getHeaders() };
-  const ownWrite = Object.getOwnPropertyDescriptor(res, 'write');
-  res.write = () => false;
-  return () => {
-    if (ownWrite === undefined) delete (res as { write?: unknown }).write;
-    else Object.defineProperty(res, 'write', ownWrite);
-    if (headersSent || res.headersSent) return;
-    res.statusCode = statusCode;
-    res.statusMessage = statusMessage;
-    for (const name of res.getHeaderNames()) if (!Object.hasOwn(headers, name)) res.removeHeader(name);
-    for (const [name, value] of Object.entries(headers)) if (value !== undefined) res.setHeader(name, value);
-  };
+/** A text, bytes, nothing, or the callback in their place. */
+function isChunk(chunk: unknown): boolean {
+  return (
+    chunk === undefined ||
+    chunk === null ||
+    typeof chunk === 'string' ||
+    typeof chunk === 'function' ||
+    chunk instanceof Uint8Array
+  );
+}
+
+function ignoreEnd(res: ServerResponse, args: readonly unknown[]): ServerResponse {
+  const callback = args.find(arg => typeof arg === 'function') as (() => void) | undefined;
+  if (callback === undefined) return res;
+  if (res.writableFinished || res.closed) process.nextTick(callback);
+  else res.once('close', callback);
+  return res;
 }
