@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RedisStore } from '../../src/stores/redis/index.js';
+import { replayVectors } from '../../src/testing/index.js';
+import type { VectorCase } from '../../src/testing/index.js';
+import type { OpenClient } from '../support/redis/clients.js';
+import { startServers, TARGETS } from '../support/redis/targets.js';
+import type { Servers } from '../support/redis/targets.js';
+
+jest.setTimeout(180_000);
+
+const cases = JSON.parse(
+  readFileSync(join(import.meta.dirname, '..', 'fixtures', 'decisions.json'), 'utf8'),
+) as VectorCase[];
+
+let servers: Servers;
+let stores = 0;
+
+beforeAll(async () => {
+  servers = await startServers();
+});
+
+afterAll(async () => {
+  await servers.stop();
+});
+
+describe.each(TARGETS)('$name', ({ open }) => {
+  let opened: OpenClient;
+
+  beforeAll(async () => {
+    opened = await open(servers);
+  });
+
+  afterAll(() => {
+    opened.close();
+  });
+
+  // Several targets share a server.
+  const prefix = () => `conformance.${String(stores++)}`;
+
+  it('reproduces every value of the vectors', async () => {
+    expect(cases.length).toBeGreaterThan(100);
+    const mismatches = await replayVectors({
+      createStore: ({ clock }) => new RedisStore({ client: opened.client, prefix: prefix(), clock }),
+      cases,
+    });
+    expect(mismatches).toEqual([]);
+  });
+});
