@@ -1,4 +1,4 @@
-// One worker process of `runWorkers`, started by it with tsx.
+// One worker process of `startWorkers`, started by it with tsx.
 import { createLimiter } from '../../../src/index.js';
 import { RedisStore } from '../../../src/stores/redis/index.js';
 import { clientKind } from './clients.js';
@@ -13,6 +13,7 @@ process.on('unhandledRejection', error => {
 });
 
 let run: (() => Promise<WorkerReport>) | undefined;
+let close = (): void => undefined;
 
 process.on('message', (message: ToWorker) => {
   const step = message.type === 'setup' ? setup(message.job) : go();
@@ -27,9 +28,12 @@ function say(message: FromWorker): void {
 }
 
 async function setup(job: WorkerJob): Promise<void> {
+  close();
+  errors.clear();
   const kind = clientKind(job.client);
   const opened = 'addresses' in job.at ? kind.cluster(job.at) : kind.single(job.at);
   const { client, ready } = opened;
+  close = opened.close;
   await ready;
   const limiter = createLimiter({
     rules: job.rules,

@@ -50,14 +50,19 @@ export type FromWorker =
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
-/**
- * Runs the job in `n` real processes that start together: each connects and says so, and only when all have does the first
- * decision begin. Resolves with their reports once all have ended.
- */
-export async function runWorkers(
-  n: number,
-  job: WorkerJob | ((index: number) => WorkerJob),
-): Promise<readonly WorkerReport[]> {
+/** Real processes, each with its own client, that do one job after another. */
+export interface Workers {
+  /**
+   * Each process connects and says so, and only when all have does the first decision begin. Resolves with what each saw.
+   *
+   * @param job the same for all, or made for each by its index
+   */
+  run(job: WorkerJob | ((index: number) => WorkerJob)): Promise<readonly WorkerReport[]>;
+  stop(): Promise<void>;
+}
+
+/** Starts `n` processes; that takes a second or more each, so start them once for many jobs. */
+export function startWorkers(n: number): Workers {
   const workers = Array.from({ length: n }, () =>
     fork(join(import.meta.dirname, 'worker-main.ts'), {
       execArgv: ['--import', 'tsx', '--import', './scripts/lua-loader.js'],
@@ -66,26 +71,29 @@ export async function runWorkers(
       env: { PATH: process.env['PATH'], NODE_OPTIONS: '' },
     }),
   );
-  try {
-    await Promise.all(
-      workers.map((worker, index) => {
-        send(worker, { type: 'setup', job: typeof job === 'function' ? job(index) : job });
-        return answer(worker, 'ready');
-      }),
-    );
-    const reports = workers.map(worker => answer(worker, 'report'));
-    for (const worker of workers) send(worker, { type: 'go' });
-    return (await Promise.all(reports)).map(({ report }) => report);
-  } finally {
-    await Promise.all(
-      workers.map(async worker => {
-        if (worker.exitCode !== null || worker.signalCode !== null) return;
-        const ended = once(worker, 'exit');
-        worker.kill('SIGKILL');
-        await ended;
-      }),
-    );
-  }
+  return {
+    async run(job) {
+      await Promise.all(
+        workers.map((worker, index) => {
+          send(worker, { type: 'setup', job: typeof job === 'function' ? job(index) : job });
+          return answer(worker, 'ready');
+        }),
+      );
+      const reports = workers.map(worker => answer(worker, 'report'));
+      for (const worker of workers) send(worker, { type: 'go' });
+      return (await Promise.all(reports)).map(({ report }) => report);
+    },
+    async stop() {
+      await Promise.all(
+        workers.map(async worker => {
+          if (worker.exitCode !== null || worker.signalCode !== null) return;
+          const ended = once(worker, 'exit');
+          worker.kill('SIGKILL');
+          await ended;
+        }),
+      );
+    },
+  };
 }
 
 function send(worker: ChildProcess, message: ToWorker): void {
@@ -99,12 +107,16 @@ function answer<T extends FromWorker['type']>(
   return new Promise((resolve, reject) => {
     const hear = (message: unknown): void => {
       const said = message as FromWorker;
-      if (said.type === type) resolve(said as Extract<FromWorker, { type: T }>);
-      else if (said.type === 'failed') reject(new Error(`A worker failed: ${said.message}`));
+      if (said.type !== type && said.type !== 'failed') return;
+      worker.off('message', hear);
+      worker.off('exit', over);
+      if (said.type === 'failed') reject(new Error(`A worker failed: ${said.message}`));
+      else resolve(said as Extract<FromWorker, { type: T }>);
+    };
+    const over = (code: number | null): void => {
+      reject(new Error(`A worker ended (${String(code)}) before it said ${type}.`));
     };
     worker.on('message', hear);
-    worker.once('exit', code => {
-      reject(new Error(`A worker ended (${String(code)}) before it said ${type}.`));
-    });
+    worker.once('exit', over);
   });
 }
