@@ -9,18 +9,17 @@ export interface Pending {
 }
 
 /**
- * Deadlines of calls that all have the same time allowed: a queue in order of time, watched by one timer that runs only
- * while something is waited for. A timer per call would be the most expensive part of a decision.
+ * Deadlines of calls that all have the same time allowed, watched by one timer that runs only while something is waited
+ * for. A timer per call would be the most expensive part of a decision.
  *
- * A busy process is not a dead store. Replies that already wait in the socket are read before a call counts as late (the
- * check comes one `setImmediate` after the timer), and where the timer itself came late, because something blocked the
- * event loop, the calls under way get their time once more: their request may not even have left.
+ * A busy process is not a dead store. Replies that already wait in the socket are read before a call counts as late: it
+ * must have been due when the timer fired, and the check comes one `setImmediate` after that. And where something blocked
+ * the event loop, the calls under way get their time once more: their request may not even have left.
  */
 export class Deadlines {
   readonly #timeoutMs: number;
   readonly #tickMs: number;
-  #queue: Pending[] = [];
-  #head = 0;
+  #pending: Pending[] = [];
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   #tickDue = 0;
@@ -35,7 +34,7 @@ export class Deadlines {
   watch(onLate: () => void): Pending {
     const now = performance.now();
     const pending: Pending = { due: now + this.#timeoutMs, done: false, extended: false, onLate };
-    this.#queue.push(pending);
+    this.#pending.push(pending);
     if (!this.#running) this.#arm(now);
     return pending;
   }
@@ -43,38 +42,31 @@ export class Deadlines {
   #arm(now: number): void {
     this.#running = true;
     this.#tickDue = now + this.#tickMs;
-    // One timer for the life of the queue, never one per call.
+    // One timer for good, never one per call.
     if (this.#timer === undefined) this.#timer = setTimeout(this.#tick, this.#tickMs).unref();
     else this.#timer.refresh();
   }
 
   readonly #tick = (): void => {
-    const lateness = performance.now() - this.#tickDue;
-    setImmediate(this.#check, lateness);
+    setImmediate(this.#check, performance.now());
   };
 
-  readonly #check = (lateness: number): void => {
+  readonly #check = (firedAt: number): void => {
     const now = performance.now();
-    const loopWasBlocked = lateness > this.#tickMs;
-    const extended: Pending[] = [];
-    for (let next = this.#queue[this.#head]; next !== undefined; next = this.#queue[this.#head]) {
-      if (!next.done && next.due > now) break;
-      this.#head += 1;
-      if (next.done) continue;
-      if (loopWasBlocked && !next.extended) {
-        next.extended = true;
-        next.due = now + this.#timeoutMs;
-        extended.push(next);
-      } else {
-        next.done = true;
-        next.onLate();
+    // The timer came late, or something took long between it and this check.
+    const loopWasBlocked = now - this.#tickDue > this.#tickMs;
+    for (const call of this.#pending) {
+      if (call.done || call.due > now) continue;
+      if (loopWasBlocked && !call.extended) {
+        call.extended = true;
+        call.due = now + this.#timeoutMs;
+      } else if (call.due <= firedAt) {
+        call.done = true;
+        call.onLate();
       }
     }
-    // The extended ones are due last of all: the queue stays in order of time.
-    this.#queue = this.#queue.slice(this.#head);
-    this.#queue.push(...extended);
-    this.#head = 0;
-    if (this.#queue.length > 0) this.#arm(now);
+    this.#pending = this.#pending.filter(({ done }) => !done);
+    if (this.#pending.length > 0) this.#arm(now);
     else this.#running = false;
   };
 }

@@ -1,0 +1,128 @@
+import { performance } from 'node:perf_hooks';
+import { Deadlines } from '../../src/core/deadline.js';
+import { blockLoop, countTimers, sleep } from '../support/time.js';
+
+const TIMEOUT = 120;
+
+/** When the call counted as late, in ms after it was made; `undefined` while it does not. */
+function watch(deadlines: Deadlines) {
+  const start = performance.now();
+  const call = {
+    late: undefined as number | undefined,
+    times: 0,
+    pending: deadlines.watch(() => {
+      call.times += 1;
+      call.late = performance.now() - start;
+    }),
+  };
+  return call;
+}
+
+test('a call without a reply counts as late once, not before its deadline and soon after', async () => {
+  const deadlines = new Deadlines(TIMEOUT);
+  const calls = [watch(deadlines), watch(deadlines)];
+  await sleep(TIMEOUT / 2);
+  const later = watch(deadlines);
+  await sleep(TIMEOUT * 4);
+  for (const { late, times } of [...calls, later]) {
+    expect(times).toBe(1);
+    expect(late).toBeGreaterThanOrEqual(TIMEOUT);
+    expect(late).toBeLessThan(4 * TIMEOUT);
+  }
+});
+
+test('a call that was answered never counts as late, nor do those behind it wait longer', async () => {
+  const deadlines = new Deadlines(TIMEOUT);
+  const answered = watch(deadlines);
+  const dead = watch(deadlines);
+  const answeredLast = watch(deadlines);
+  answered.pending.done = true;
+  await sleep(TIMEOUT / 2);
+  answeredLast.pending.done = true;
+  await sleep(TIMEOUT * 3.5);
+  expect([answered.times, dead.times, answeredLast.times]).toEqual([0, 1, 0]);
+});
+
+test('the queue goes to sleep and wakes up again', async () => {
+  const deadlines = new Deadlines(TIMEOUT);
+  watch(deadlines).pending.done = true;
+  await sleep(TIMEOUT);
+  const immediates = jest.spyOn(globalThis, 'setImmediate');
+  await sleep(TIMEOUT);
+  expect(immediates).not.toHaveBeenCalled();
+  immediates.mockRestore();
+  const call = watch(deadlines);
+  await sleep(TIMEOUT * 4);
+  expect(call.times).toBe(1);
+});
+
+describe('a busy process is not a dead store', () => {
+  test('a reply that waits while the event loop is blocked is in time', async () => {
+    const deadlines = new Deadlines(TIMEOUT);
+    const call = watch(deadlines);
+    blockLoop(3 * TIMEOUT);
+    // The request leaves only now, and is answered soon.
+    await sleep(TIMEOUT / 4);
+    call.pending.done = true;
+    await sleep(2 * TIMEOUT);
+    expect(call.times).toBe(0);
+  });
+
+  test('also where the block begins when the timer had fired already, and nothing was looked at yet', async () => {
+    const deadlines = new Deadlines(TIMEOUT);
+    const call = watch(deadlines);
+    // The same eighth as the timer of the deadlines: this runs right after it, before any setImmediate.
+    setTimeout(() => {
+      blockLoop(3 * TIMEOUT);
+    }, TIMEOUT / 8);
+    await sleep(TIMEOUT / 4);
+    await sleep(TIMEOUT / 4);
+    expect(call.times).toBe(0);
+    call.pending.done = true;
+    await sleep(2 * TIMEOUT);
+    expect(call.times).toBe(0);
+  });
+
+  test('but a store that is dead as well is found out after one more time allowed', async () => {
+    const deadlines = new Deadlines(TIMEOUT);
+    const call = watch(deadlines);
+    blockLoop(3 * TIMEOUT);
+    await sleep(5 * TIMEOUT);
+    expect(call.times).toBe(1);
+    expect(call.late).toBeLessThan(8 * TIMEOUT);
+  });
+
+  test('however often the process is busy', async () => {
+    const deadlines = new Deadlines(TIMEOUT);
+    const call = watch(deadlines);
+    for (let i = 0; i < 8 && call.times === 0; i += 1) {
+      blockLoop(TIMEOUT);
+      await sleep(1);
+    }
+    expect(call.times).toBe(1);
+  });
+
+  test('and calls made after the block have their own time', async () => {
+    const deadlines = new Deadlines(TIMEOUT);
+    const before = watch(deadlines);
+    blockLoop(3 * TIMEOUT);
+    const after = watch(deadlines);
+    await sleep(TIMEOUT / 2);
+    expect([before.times, after.times]).toEqual([0, 0]);
+    await sleep(3.5 * TIMEOUT);
+    expect([before.times, after.times]).toEqual([1, 1]);
+    expect(after.late).toBeGreaterThanOrEqual(TIMEOUT);
+  });
+});
+
+test('a thousand calls need one timer', async () => {
+  const deadlines = new Deadlines(TIMEOUT);
+  const timers = await countTimers(async () => {
+    for (let i = 0; i < 1000; i += 1) {
+      watch(deadlines).pending.done = true;
+      if (i % 100 === 0) await new Promise(setImmediate);
+    }
+  });
+  // One of ours; others of the process may have fallen into the same time.
+  expect(timers).toBeLessThanOrEqual(4);
+});
