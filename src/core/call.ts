@@ -1,5 +1,6 @@
 import type { Decision } from './decision.js';
 import type { HashedSubject } from './operation.js';
+import { checkPlan } from './rule.js';
 import type { Plan } from './rule.js';
 import { isHashedSubject } from './subject.js';
 import type { SubjectKey } from './subject.js';
@@ -40,11 +41,24 @@ export function costFor(costs: Costs | undefined, scope: string, other: number):
   return Object.hasOwn(costs, scope) ? (costs[scope] ?? other) : other;
 }
 
-/** The plan for one scope; `undefined` where the call names none for it. */
+/** Plans by scope, and not one plan for all: plans stand in it, also under a scope that is called "limit". */
+export function isPlanMap(plan: CallOptions['plan']): plan is Readonly<Record<string, PlanOrUnlimited>> {
+  if (typeof plan !== 'object' || (plan as unknown) === null || Array.isArray(plan)) return false;
+  return ['limit', 'windowSec'].every(name => {
+    if (!Object.hasOwn(plan, name)) return true;
+    const value = (plan as Readonly<Record<string, unknown>>)[name];
+    return value === 'unlimited' || (typeof value === 'object' && value !== null && !Array.isArray(value));
+  });
+}
+
+/**
+ * The plan for one scope; `undefined` where the call names none for it.
+ *
+ * @throws TypeError where it names something that is none.
+ */
 export function planFor(plan: CallOptions['plan'], scope: string): PlanOrUnlimited | undefined {
-  if (plan === undefined || plan === 'unlimited') return plan;
-  // A scope may be called "limit", but then a plan or a word stands under it, not a number.
-  if (typeof plan !== 'object' || (plan as unknown) === null || typeof plan.limit === 'number')
-    return plan as Plan;
-  return Object.hasOwn(plan, scope) ? (plan as Readonly<Record<string, PlanOrUnlimited>>)[scope] : undefined;
+  if (plan === undefined) return undefined;
+  if (isPlanMap(plan) && !Object.hasOwn(plan, scope)) return undefined;
+  const chosen = isPlanMap(plan) ? plan[scope] : plan;
+  return chosen === 'unlimited' ? chosen : checkPlan(chosen, scope);
 }

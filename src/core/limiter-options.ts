@@ -87,7 +87,8 @@ export function limiterEntries(options: LimiterOptions): readonly LimiterEntry[]
 }
 
 export function ruleList(rules: unknown): readonly unknown[] {
-  if (Array.isArray(rules) && rules.length > 0) return rules;
+  // A copy without holes, over which `map` would step in silence.
+  if (Array.isArray(rules) && rules.length > 0) return Array.from<unknown>(rules);
   throw typeError(
     'ERR_LIMITKEEPER_OPTION_TYPE',
     `rules must be a list of at least one rule, got ${received(rules)}.`,

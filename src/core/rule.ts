@@ -69,9 +69,11 @@ export class RuleTemplate {
       settings.mode === undefined
         ? 'enforce'
         : oneOf(settings.mode, `${where}mode`, ['enforce', 'shadow', 'off']);
-    this.#settings = settings;
     this.#where = where;
     checkFixedSettings(settings, where);
+    // A copy: rules are made of it as long as the program runs, and the caller's object may change.
+    const { blockSec } = settings;
+    this.#settings = { ...settings, ...(typeof blockSec === 'object' ? { blockSec: [...blockSec] } : {}) };
     this.algorithm = settings.algorithm ?? 'sliding-window';
   }
 
@@ -174,7 +176,8 @@ function ladder(blockSec: unknown, option: string): readonly number[] {
       },
     );
   }
-  return blockSec.map((step, i) => milliseconds(step, `${option}[${String(i)}]`, { zero: false }));
+  // Unlike map, this sees the holes of a sparse list.
+  return Array.from(blockSec, (step, i) => milliseconds(step, `${option}[${String(i)}]`, { zero: false }));
 }
 
 /** What a user gave, unchecked. */

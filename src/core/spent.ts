@@ -1,11 +1,18 @@
+import { processWide } from './process-wide.js';
+
 /** Enough for the receipts of many seconds under load; an older one is spent once more at worst. */
 const REMEMBERED = 10_000;
 
+/** Those of this process: two limiters may share a store, and a receipt is spent for both. */
+export function spentReceipts(): SpentReceipts {
+  return processWide('spent-receipts.v1', () => new SpentReceipts());
+}
+
 /**
- * The receipts that were spent in this process, by id: a copy that went through JSON is the same receipt. Bounded; the
- * oldest are forgotten first.
+ * The receipts that were spent, by id: a copy that went through JSON is the same receipt. Bounded; the oldest are
+ * forgotten first.
  */
-export class SpentReceipts {
+class SpentReceipts {
   readonly #ids = new Set<string>();
 
   /** Marks the receipt as spent. @returns false when it was already. */
