@@ -20,12 +20,12 @@ import { ExpiryWheel } from './expiry-wheel.js';
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
   /** Tells the store's time. Default: `Date.now`. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /**
    * The most cells (one scope of one subject each) kept at once, 1 to 16,000,000; default 100,000, which takes some 50 MB
    * when full.
    */
-  readonly maxKeys?: number;
+  readonly maxKeys?: number | undefined;
 }
 
 const DEFAULT_MAX_KEYS = 100_000;
