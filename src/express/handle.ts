@@ -2,7 +2,7 @@ import type { Decision, RuleReading } from '../core/decision.js';
 import { costFor } from '../core/call.js';
 import type { Costs } from '../core/call.js';
 import { milliseconds } from '../core/check.js';
-import { rangeError } from '../core/errors.js';
+import { rangeError, received, typeError } from '../core/errors.js';
 import { checkCost } from '../core/limiter-options.js';
 import type { Operation } from '../core/operation.js';
 import { stateOf } from './request-state.js';
@@ -48,6 +48,7 @@ export interface ScopeHandle {
 /**
  * The limits that a request has met so far, for its handler.
  *
+ * @throws TypeError `ERR_LIMITKEEPER_OPTION_TYPE` where `req` is no object.
  * @example
  * app.post('/ask', rateLimit({ scope: 'ai', limit: 50_000, windowSec: 86_400, cost: 800, reserve: true }), async (req, res) => {
  *   const answer = await ask(req.body);
@@ -56,6 +57,13 @@ export interface ScopeHandle {
  * });
  */
 export function getRateLimit(req: object): RateLimitHandle {
+  if (typeof req !== 'object' || (req as unknown) === null) {
+    throw typeError(
+      'ERR_LIMITKEEPER_OPTION_TYPE',
+      `getRateLimit(req): req must be the request, got ${received(req)}.`,
+      { option: 'req' },
+    );
+  }
   const state = stateOf(req);
   return {
     get decision() {
@@ -94,6 +102,7 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
     const now = named.filter(({ rule, spent }) => rule.count === 'all' && !spent);
     await settleNow(limiter, now);
   }
+  state.writeHeaders();
 }
 
 async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
@@ -115,6 +124,7 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
     if (found === undefined) return undefined;
     const { limiter, run } = found;
     limiter.settled(await limiter.engine.effect([{ ...run.item, operation }], limiter.local), [run]);
+    state.writeHeaders();
     return run.reading;
   };
   return {

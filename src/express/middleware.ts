@@ -1,5 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Decision } from '../core/decision.js';
+import { received, typeError } from '../core/errors.js';
 import { Limiter } from '../core/limiter.js';
 import type { StoreFactories } from '../core/limiter-options.js';
 import { chain, isPromise } from '../core/maybe-promise.js';
@@ -33,20 +34,26 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
         next();
         return;
       }
+      state.response = res;
       const run = new LimiterRun(engine, scopes, headers);
       state.runs.set(limiter, run);
       creationWatch.observe();
       proxyWatch.observe(req);
-      // Only errors of the user's callbacks come here: `next` itself, and what it calls, runs outside.
-      const failed = (error: unknown): void => {
-        next(error);
+      let passed = false;
+      const goNext: NextFunction = (...args: unknown[]): void => {
+        passed = true;
+        (next as (...rest: unknown[]) => void)(...args);
       };
       settleWith(
         () => decideRequest(run, req, res),
         goOn => {
-          goOn(state, next);
+          goOn(state, goNext);
         },
-        failed,
+        error => {
+          // An error of the handlers behind `next` is theirs.
+          if (passed) throw error;
+          goNext(asFailure(error));
+        },
       );
     };
 
@@ -75,7 +82,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       res: Response,
       next: NextFunction,
     ): void => {
-      state.writeHeaders(res);
+      state.writeHeaders();
       if (decision.allowed) {
         if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
         next();
@@ -89,21 +96,29 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       const before = res.statusCode;
       if (!res.headersSent) res.statusCode = 429;
       let left = false;
-      const letGo: NextFunction = (...args: unknown[]): void => {
+      const leave = (args: readonly unknown[]): void => {
         if (left) return;
         left = true;
-        run.letGo = true;
-        run.silent = true;
-        markRefusal(res, false);
         if (!res.headersSent) res.statusCode = before;
-        state.writeHeaders(res);
-        if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
-        (next as (...rest: unknown[]) => void)(...args);
+        (next as (...rest: readonly unknown[]) => void)(...args);
+      };
+      const letGo: NextFunction = (...args: unknown[]): void => {
+        // With an error the request is refused as before, in words that an error handler chooses.
+        if (!left && !isFailure(args[0])) {
+          run.letGo = true;
+          run.silent = true;
+          markRefusal(res, false);
+          state.writeHeaders();
+          if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
+        }
+        leave(args);
       };
       settleWith(
         () => onLimited(req, res, letGo, decision),
         () => undefined,
-        letGo,
+        error => {
+          leave([asFailure(error)]);
+        },
       );
     };
 
@@ -118,21 +133,41 @@ const pass: GoOn = (_state, next) => {
   next();
 };
 
-/** Calls `then` with the result of `work`, or `failed` with its error: one of them, once, and no error of `then` itself. */
+/** What `next` takes for an error: whatever is truthy, but for the words with which Express leaves a route or a router. */
+function isFailure(arg: unknown): boolean {
+  return Boolean(arg) && arg !== 'route' && arg !== 'router';
+}
+
+/** A callback may throw anything, also what `next` would take for leave to go on without a limit. */
+function asFailure(error: unknown): unknown {
+  if (isFailure(error)) return error;
+  return typeError(
+    'ERR_LIMITKEEPER_CALLBACK',
+    `a callback must throw or reject with an Error, got ${received(error)}.`,
+    { cause: error },
+  );
+}
+
+/**
+ * Calls `then` with the result of `work`, or `failed` with its error. What `then` throws at once is thrown to the caller,
+ * as in any middleware; what it throws later would be an unhandled rejection, and goes to `failed`.
+ */
 function settleWith<T>(
   work: () => MaybePromise<T>,
   then: (value: T) => void,
   failed: (error: unknown) => void,
 ): void {
   let result: MaybePromise<T>;
+  let later: boolean;
   try {
     result = work();
+    later = isPromise(result);
   } catch (error) {
     failed(error);
     return;
   }
-  if (isPromise(result)) result.then(then, failed);
-  else then(result);
+  if (later) void Promise.resolve(result).then(then).catch(failed);
+  else then(result as T);
 }
 
 /** A CORS preflight (Fetch standard): the browser asks on its own, and shows nobody the answer. */

@@ -10,6 +10,8 @@ import type { RateLimitOptions, RuleOptions } from './types.js';
 export interface RequestRule {
   readonly options: RuleOptions;
   readonly template: RuleTemplate;
+  /** What the names of its options begin with in errors: `''`, or `'rules[1].'`. */
+  readonly where: string;
   /** The rule where its numbers are the same for every request. */
   readonly fixed: Rule | undefined;
   readonly count: 'all' | 'failures' | 'successes';
@@ -146,6 +148,7 @@ function requestRule(options: RuleOptions, where: string): RequestRule {
   return {
     options,
     template,
+    where,
     fixed: fixedRule(options, template, where),
     count,
     strict: strict ?? true,

@@ -17,6 +17,8 @@ export interface RuleRun {
   reading: RuleReading | undefined;
   /** The decision took the cost: it was consumed, or is on hold. */
   taken: boolean;
+  /** The decision found that this rule refuses (in shadow mode: would). */
+  refused: boolean;
   /** The real cost, where the handler has settled it. */
   actual: number | undefined;
   /** The hold was settled, or the consumed units were given back: once. */
@@ -53,6 +55,7 @@ export class LimiterRun {
     this.rules = rules;
     this.#read(decision, rules);
     for (const run of rules) {
+      run.refused = run.reading?.allowed === false;
       run.taken = decision.allowed && run.reading?.allowed === true && run.item.operation.type !== 'peek';
     }
   }
@@ -76,6 +79,8 @@ export class LimiterRun {
 /** All limiters that a request has met, in order. */
 export class RequestState {
   readonly runs = new Map<object, LimiterRun>();
+  /** Where the limiters speak; known as soon as one has run. */
+  response: ServerResponse | undefined;
   #sent: readonly string[] = [];
 
   /** The tightest decision so far: refusing before allowing, then the fewest remaining. */
@@ -90,8 +95,9 @@ export class RequestState {
   }
 
   /** Writes what all limiters have to say, in the place of what was said before. */
-  writeHeaders(res: ServerResponse): void {
-    if (res.headersSent) return;
+  writeHeaders(): void {
+    const res = this.response;
+    if (res === undefined || res.headersSent) return;
     const headers = mergedHeaders(
       [...this.runs.values()].flatMap(({ decision, headers: options, silent }) =>
         decision === undefined || silent ? [] : [{ decision, options }],
@@ -103,9 +109,11 @@ export class RequestState {
   }
 }
 
+/** Ties go to the longer wait, as in the headers; then to the first. */
 function isTighter(a: Decision, b: Decision): boolean {
   if (a.allowed !== b.allowed) return !a.allowed;
-  return (a.remaining ?? Infinity) < (b.remaining ?? Infinity);
+  const [left, right] = [a.remaining ?? Infinity, b.remaining ?? Infinity];
+  return left === right ? (a.retryAfterMs ?? Infinity) > (b.retryAfterMs ?? Infinity) : left < right;
 }
 
 /** Shared by the ESM and the CommonJS copy: the handler may have loaded the other one. No property of `req` is touched. */

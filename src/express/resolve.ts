@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
-import { typeError, received } from '../core/errors.js';
+import { isLimitkeeperError, received, typeError } from '../core/errors.js';
 import { checkCost } from '../core/limiter-options.js';
-import { all, chain } from '../core/maybe-promise.js';
+import { all, chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
 import type { BatchItem, Operation } from '../core/operation.js';
 import { checkPlan } from '../core/rule.js';
@@ -22,8 +22,15 @@ export function resolveRules(
   res: Response,
   hashing: Hashing,
 ): MaybePromise<RuleRun[]> {
-  const runs = all(rules.map(rule => resolveRule(rule, req, res, hashing)));
-  return chain(runs, list => list.filter(run => run !== undefined));
+  const runs: MaybePromise<RuleRun | undefined>[] = [];
+  try {
+    for (const rule of rules) runs.push(resolveRule(rule, req, res, hashing));
+  } catch (error) {
+    // The first error is the one that is told. Those still to come must not end the process as unhandled rejections.
+    for (const run of runs) if (isPromise(run)) run.catch(() => undefined);
+    throw error;
+  }
+  return chain(all(runs), list => list.filter(run => run !== undefined));
 }
 
 function resolveRule(
@@ -32,7 +39,7 @@ function resolveRule(
   res: Response,
   hashing: Hashing,
 ): MaybePromise<RuleRun | undefined> {
-  const { options, template } = rule;
+  const { options, template, where } = rule;
   if (template.mode === 'off') return undefined;
   return chain(options.when?.(req, res), applies => {
     // Strictly false: a forgotten `return` must not switch a rule off.
@@ -42,10 +49,12 @@ function resolveRule(
       const key: unknown =
         options.keyFn === undefined ? clientIp(req, hashing.ipv6Prefix) : options.keyFn(req, res);
       return chain(key, value => {
-        const subject = hashSubject(value, hashing);
+        const subject = naming(`${where}keyFn`, () => hashSubject(value, hashing));
         const cost = typeof options.cost === 'function' ? options.cost(req, res) : (options.cost ?? 1);
         return chain(cost, units => {
-          const checked = checkCost(units, `the cost of scope ${JSON.stringify(template.scope)}`);
+          const checked = naming(`${where}cost`, () =>
+            checkCost(units, `the cost of scope ${JSON.stringify(template.scope)}`),
+          );
           return runOf(rule, { rule: numbers, subject, operation: operationFor(rule, checked) }, checked);
         });
       });
@@ -54,12 +63,21 @@ function resolveRule(
 }
 
 function runOf(rule: RequestRule, item: BatchItem, cost: number): RuleRun {
-  return { rule, item, cost, reading: undefined, taken: false, actual: undefined, spent: false };
+  return {
+    rule,
+    item,
+    cost,
+    reading: undefined,
+    taken: false,
+    refused: false,
+    actual: undefined,
+    spent: false,
+  };
 }
 
 /** The rule with the numbers of this request; `undefined` for an unlimited one. */
 function numbersOf(rule: RequestRule, req: Request, res: Response): MaybePromise<Rule | undefined> {
-  const { fixed, template, options } = rule;
+  const { fixed, template, options, where } = rule;
   if (fixed !== undefined) return fixed;
   const scope = JSON.stringify(template.scope);
   const { plan, limit } = options;
@@ -67,7 +85,9 @@ function numbersOf(rule: RequestRule, req: Request, res: Response): MaybePromise
     return chain(plan(req, res), (chosen): Rule | undefined =>
       chosen === 'unlimited'
         ? undefined
-        : template.at(checkPlan(chosen, template.scope), `the plan of scope ${scope}: `),
+        : naming(`${where}plan`, () =>
+            template.at(checkPlan(chosen, template.scope), `the plan of scope ${scope}: `),
+          ),
     );
   }
   if (typeof limit !== 'function') {
@@ -78,8 +98,19 @@ function numbersOf(rule: RequestRule, req: Request, res: Response): MaybePromise
   }
   return chain(limit(req, res), units => {
     const numbers = { limit: units, windowSec: options.windowSec } as Plan;
-    return template.at(numbers, `the result of the function limit of scope ${scope}: `);
+    return naming(`${where}limit`, () =>
+      template.at(numbers, `the result of the function limit of scope ${scope}: `),
+    );
   });
+}
+
+/** An error about what a callback answered names the option that the callback was given as. */
+function naming<T>(option: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw isLimitkeeperError(error) ? Object.assign(error, { option }) : error;
+  }
 }
 
 /** Who counts by outcome holds the units until it is known, or (not strict) only looks first. */

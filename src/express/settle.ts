@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { received, typeError } from '../core/errors.js';
-import { chain } from '../core/maybe-promise.js';
+import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
 import type { BatchItem, Operation } from '../core/operation.js';
 import { beforeEnd } from './hold-end.js';
@@ -25,7 +25,7 @@ export function settleBeforeEnd(
   beforeEnd(res, () => {
     const result = outcomeOf(run, outcome, req, res);
     return chain(settle(run, result, isRefusal(res)), () => () => {
-      state.writeHeaders(res);
+      state.writeHeaders();
     });
   });
 }
@@ -38,16 +38,20 @@ function outcomeOf(
 ): RequestOutcome {
   // Another limiter refused: what the request was going to be is not known.
   if (outcome === undefined || isRefusal(res)) return 'ignore';
+  const report = (error: unknown): void => {
+    run.engine.events.emit('error', { error, source: 'outcome' });
+  };
   try {
     const result: unknown = outcome(req, res);
     if (result === 'success' || result === 'failure' || result === 'ignore') return result;
+    if (isPromise(result)) Promise.resolve(result).catch(report);
     throw typeError(
       'ERR_LIMITKEEPER_CALLBACK',
-      `outcome must return 'success', 'failure' or 'ignore', got ${received(result)}.`,
+      `outcome must return 'success', 'failure' or 'ignore', got ${isPromise(result) ? 'a promise' : received(result)}.`,
       { option: 'outcome' },
     );
   } catch (error) {
-    run.engine.events.emit('error', { error, source: 'outcome' });
+    report(error);
     return 'ignore';
   }
 }
@@ -57,8 +61,8 @@ function settle(run: LimiterRun, outcome: RequestOutcome, refusedElsewhere: bool
   const batch: BatchItem[] = [];
   for (const ruleRun of run.rules) {
     const operation = lastOperation(ruleRun, run, outcome, refusedElsewhere);
-    // From here on it is too late for the handler to settle or to refund.
-    ruleRun.spent = true;
+    // From here on it is too late for the handler to settle. What was consumed it may still give back.
+    if (!ruleRun.taken || ruleRun.item.operation.type !== 'consume') ruleRun.spent = true;
     if (operation === undefined) continue;
     runs.push(ruleRun);
     batch.push({ ...ruleRun.item, operation });
@@ -77,6 +81,8 @@ function lastOperation(
   refusedElsewhere: boolean,
 ): Operation | undefined {
   const { rule, item, cost } = run;
+  // In shadow mode it would have refused, and then the request would have had no end of its own.
+  if (run.refused && item.rule.shadow) return undefined;
   if (rule.resetOnSuccess && outcome === 'success') return { type: 'forgive' };
   if (run.spent) return undefined;
   const actual = unitsOf(run, outcome, refusedElsewhere, limiter.letGo);
