@@ -1,0 +1,104 @@
+import { RuleTemplate } from '../../src/core/rule.js';
+import { hashSubject } from '../../src/core/subject.js';
+import { createLimiter } from '../../src/index.js';
+import { RedisStore } from '../../src/stores/redis/index.js';
+import { CLIENTS } from '../support/redis/clients.js';
+import { startRedis } from '../support/redis/server.js';
+import type { RedisServer } from '../support/redis/server.js';
+
+jest.setTimeout(30_000);
+
+let redis: RedisServer;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+
+afterAll(() => redis.stop());
+
+describe('what is stored', () => {
+  it('takes at most 180 bytes for a subject with one counting rule', async () => {
+    const opened = CLIENTS[0]!.single({ port: redis.port });
+    await opened.ready;
+    const store = new RedisStore({ client: opened.client });
+    for (const scope of ['api.ip', 'login.password.email_ip']) {
+      const limiter = createLimiter({ scope, limit: 120, windowSec: 900, store, storeTimeoutMs: 5_000 });
+      const { hash } = hashSubject(`measured ${scope}`, {});
+      for (let i = 0; i < 100; i++) await limiter.consume(`measured ${scope}`);
+      const bytes = await redis.call('MEMORY', 'USAGE', `limits:{${hash}}`);
+      expect(bytes).toBeGreaterThan(0);
+      expect(bytes).toBeLessThanOrEqual(180);
+    }
+    await store.close();
+    opened.close();
+  });
+
+  it('always has an expiry', async () => {
+    await redis.call('FLUSHALL');
+    const opened = CLIENTS[0]!.single({ port: redis.port });
+    await opened.ready;
+    const store = new RedisStore({ client: opened.client });
+    const limiter = createLimiter({
+      rules: [
+        { scope: 'a', limit: 1, windowSec: 60, blockSec: [60, 300] },
+        { scope: 'b', limit: 1, windowSec: 60, algorithm: 'token-bucket', mode: 'shadow' },
+      ],
+      store,
+      storeTimeoutMs: 5_000,
+    });
+    await limiter.consume(['alice', '203.0.113.7']);
+    await limiter.consume(['alice', '203.0.113.7']);
+    await limiter.block(['bob', '203.0.113.8'], 'forever');
+    await limiter.reserve('carol');
+    await limiter.charge('dave', 5);
+    await store.blocked();
+    const keys = (await redis.call('KEYS', '*')) as string[];
+    // Four subjects, and lists of blocks in two sorted sets each: one of all, and one for each of four parts.
+    expect(keys).toHaveLength(4 + 2 + 4 * 2);
+    for (const key of keys) expect(await redis.call('PTTL', key)).toBeGreaterThan(0);
+    await store.close();
+    opened.close();
+  });
+});
+
+describe('what nobody of us has written', () => {
+  const rule = new RuleTemplate({ scope: 'a' }).at({ limit: 1, windowSec: 60 });
+  const subject = hashSubject('healed', {});
+  const key = `limits:{${subject.hash}}`;
+  const consume = { rule, subject, operation: { type: 'consume', cost: 1 } } as const;
+
+  it.each([
+    ['a list', ['RPUSH', key, 'x']],
+    ['text', ['SET', key, 'hello']],
+    ['a cell of a later format', ['SET', key, '\u0002']],
+    ['half a cell', ['SET', key, '\u0001\u0001']],
+  ])('%s under a key of ours counts as nothing, and goes with the next unit', async (_, write) => {
+    await redis.call('DEL', key);
+    await redis.call(...write);
+    const opened = CLIENTS[0]!.single({ port: redis.port });
+    await opened.ready;
+    const store = new RedisStore({ client: opened.client });
+    const verdicts = [];
+    for (let i = 0; i < 2; i++) verdicts.push((await store.apply([consume])).readings[0]?.reason);
+    expect(verdicts).toEqual(['ok', 'limit']);
+    expect(await redis.call('PTTL', key)).toBeGreaterThan(0);
+    await store.close();
+    opened.close();
+  });
+
+  it('a key of ours that has lost its expiry gets one, also by a refusal', async () => {
+    await redis.call('DEL', key);
+    const opened = CLIENTS[0]!.single({ port: redis.port });
+    await opened.ready;
+    const store = new RedisStore({ client: opened.client });
+    await store.apply([consume]);
+    await redis.call('PERSIST', key);
+    expect(await redis.call('PTTL', key)).toBe(-1);
+    expect((await store.apply([consume])).readings[0]?.reason).toBe('limit');
+    // A unit of a sliding window fades within two windows.
+    expect(await redis.call('PTTL', key)).toBeGreaterThan(100_000);
+    expect(await redis.call('PTTL', key)).toBeLessThanOrEqual(120_000);
+    await store.close();
+    opened.close();
+  });
+});
