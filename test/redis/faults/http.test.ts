@@ -58,15 +58,17 @@ describe('over HTTP, while Redis is frozen', () => {
     redis.freeze();
     const answers: { path: string; status: number; ms: number; retryAfter: string | null }[] = [];
     const lane = async (path: string): Promise<void> => {
-      for (let i = 0; i < 32; i++) answers.push({ path, ...(await get(path)) });
+      for (let i = 0; i < 128; i++) answers.push({ path, ...(await get(path)) });
     };
-    await Promise.all(Array.from({ length: 16 }, (_, i) => lane(i % 2 === 0 ? '/open' : '/closed')));
+    await Promise.all(Array.from({ length: 4 }, (_, i) => lane(i % 2 === 0 ? '/open' : '/closed')));
     redis.thaw();
     await until('the store decides again', async () => (await get('/closed')).status === 200);
 
-    const max = Math.max(...answers.map(({ ms }) => ms));
+    const times = answers.map(({ ms }) => ms).sort((a, b) => a - b);
+    const max = times.at(-1)!;
     process.stdout.write(
-      `  fault: frozen, over HTTP, ${kind.name}: ${String(answers.length)} requests, max ms ${max.toFixed(1)}\n`,
+      `  fault: frozen, over HTTP, ${kind.name}: ${String(answers.length)} requests, ` +
+        `ms p50 ${times[256]!.toFixed(1)} p99 ${times[506]!.toFixed(1)} max ${max.toFixed(1)}\n`,
     );
     expect(max).toBeLessThan(BOUND_MS);
     expect(answers.filter(({ path, status }) => path === '/open' && status !== 200)).toEqual([]);

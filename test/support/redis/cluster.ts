@@ -24,6 +24,8 @@ export interface RedisCluster {
   moveSlot(slot: number, to: ClusterNode, options?: { readonly pauseMs?: number }): Promise<void>;
   /** Makes the replica of a slot's master the master, both staying alive; resolves with the new one. */
   failover(slot: number): Promise<ClusterNode>;
+  /** Do all nodes that run call the cluster ok? */
+  isOk(): Promise<boolean>;
   /** All keys, on whichever master. */
   keys(): Promise<string[]>;
   stop(): Promise<void>;
@@ -90,9 +92,13 @@ export async function startCluster(
       await until('the replica has taken over', async () => (await slotOwner(slot)).id === replica.id);
       return replica;
     },
+    async isOk() {
+      const states = await Promise.all(running(nodes).map(node => clusterInfo(node, 'cluster_state')));
+      return states.every(state => state === 'ok');
+    },
     async keys() {
       const lists = await Promise.all(
-        nodes.map(async node => {
+        running(nodes).map(async node => {
           const role = ((await node.call('ROLE')) as Reply[])[0];
           return role === 'master' ? ((await node.call('KEYS', '*')) as string[]) : [];
         }),
@@ -186,8 +192,12 @@ async function clusterInfo(node: ClusterNode, field: string): Promise<string | u
   return new RegExp(`^${field}:(.*)\r$`, 'm').exec(String(await node.call('CLUSTER', 'INFO')))?.[1];
 }
 
+function running(nodes: readonly ClusterNode[]): readonly ClusterNode[] {
+  return nodes.filter(node => node.running);
+}
+
 function first(nodes: readonly ClusterNode[]): ClusterNode {
-  const node = nodes.find(({ running }) => running);
+  const [node] = running(nodes);
   if (node === undefined) throw new Error('No node of the cluster runs.');
   return node;
 }
