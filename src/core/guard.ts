@@ -1,4 +1,6 @@
 import { performance } from 'node:perf_hooks';
+import { types } from 'node:util';
+import { isBatchResult } from './batch-result.js';
 import { Breaker } from './breaker.js';
 import { Deadlines } from './deadline.js';
 import { isLimitkeeperError, storeError } from './errors.js';
@@ -36,13 +38,13 @@ export class Guard {
 
   run(batch: Batch): MaybePromise<Answer> {
     if (!this.#breaker.allows(performance.now())) return { ok: false, error: suspended() };
-    let result: MaybePromise<BatchResult>;
     try {
-      result = this.#store.apply(batch, this.#timeoutMs);
+      const result = this.#store.apply(batch, this.#timeoutMs);
+      // A thenable of another make may throw; a native promise goes through `resolve` as it is.
+      return isPromise(result) ? this.#wait(Promise.resolve(result), batch) : this.#check(result, batch);
     } catch (error) {
       return this.#fail(error);
     }
-    return isPromise(result) ? this.#wait(result, batch) : this.#check(result, batch);
   }
 
   #wait(reply: Promise<BatchResult>, batch: Batch): Promise<Answer> {
@@ -66,16 +68,12 @@ export class Guard {
     });
   }
 
-  /** A store that a user wrote may answer anything; what is no answer must not end as a crash deep inside a request. */
-  #check(result: BatchResult | undefined | null, batch: Batch): Answer {
-    if (
-      !Array.isArray(result?.readings) ||
-      result.readings.length !== batch.length ||
-      !Array.isArray(result.blockStarted) ||
-      typeof result.at !== 'number'
-    ) {
+  #check(result: BatchResult, batch: Batch): Answer {
+    if (!isBatchResult(result, batch.length)) {
       return this.#fail(
-        new Error(`it must answer { at, readings, blockStarted } with ${String(batch.length)} readings`),
+        new Error(
+          `it must answer { at, readings, blockStarted } with ${String(batch.length)} whole readings`,
+        ),
       );
     }
     this.#breaker.succeeded();
@@ -90,7 +88,8 @@ export class Guard {
 
 function asStoreError(cause: unknown): LimitkeeperError {
   if (isLimitkeeperError(cause)) return cause;
-  const text = cause instanceof Error ? cause.message : 'it threw something that is no Error';
+  // Also an error of another realm, as those of node are under Jest.
+  const text = types.isNativeError(cause) ? cause.message : 'it threw something that is no Error';
   return storeError('ERR_LIMITKEEPER_STORE', `the store failed: ${text}`, { cause });
 }
 
