@@ -1,6 +1,11 @@
+import { createRequire } from 'node:module';
 import { defineConfig } from 'tsup';
 import { entries } from './scripts/entries.js';
-import { assemble } from './scripts/assemble.cjs';
+
+// tsup makes one ES module of this file and what it imports, in which a bundled CommonJS module could require nothing.
+const { assemble } = createRequire(import.meta.url)('./scripts/assemble.cjs') as {
+  assemble(file: string): { text: string; files: string[] };
+};
 
 export default defineConfig({
   // dist mirrors src: src/presets/index.ts becomes dist/presets/index.js and .cjs
