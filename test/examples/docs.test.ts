@@ -1,0 +1,91 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { createLimiter, MemoryStore } from 'limitkeeper';
+import type { LimiterRule } from 'limitkeeper';
+import { FakeClock } from 'limitkeeper/testing';
+import { codeBlocks, readMarkdown, tableRows } from '../support/markdown.js';
+
+const root = path.join(__dirname, '../..');
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(path.join(root, 'docs')).map(name => `docs/${name}`),
+].filter(name => name.endsWith('.md'));
+
+describe('docs/algorithms.md', () => {
+  const page = readMarkdown('docs/algorithms.md');
+  const examples = codeBlocks(page).filter(({ language }) => language === 'json');
+
+  test('has an example of every algorithm, and of blocks', () => {
+    expect(examples.map(({ heading }) => heading)).toEqual([
+      'fixed-window',
+      'sliding-window',
+      'sliding-log',
+      'token-bucket',
+      'leaky-bucket',
+      'Blocks',
+    ]);
+  });
+
+  test.each(examples)('the example of $heading comes out as it is written', async ({ heading, code }) => {
+    const clock = new FakeClock(0);
+    const limiter = createLimiter({
+      ...(JSON.parse(code) as LimiterRule),
+      store: new MemoryStore({ clock }),
+    });
+    const rows = tableRows(page, heading, 'time');
+    expect(rows.length).toBeGreaterThan(3);
+    for (const row of rows) {
+      clock.set(Number(row['time']) * 1000);
+      const { allowed, remaining, retryAfterMs } = await limiter.consume('somebody', {
+        cost: Number(row['cost']),
+      });
+      expect({
+        ...row,
+        allowed: allowed ? 'yes' : 'no',
+        remaining: String(remaining),
+        wait: retryAfterMs === null ? 'never' : String(retryAfterMs / 1000),
+      }).toEqual(row);
+    }
+  });
+});
+
+test('docs/errors.md lists every code of the library, and no other', () => {
+  const documented = tableRows(readMarkdown('docs/errors.md'), 'Error codes', 'code').map(row =>
+    row['code']!.replaceAll('`', ''),
+  );
+  const source = readFileSync(path.join(root, 'src/core/errors.ts'), 'utf8');
+  const known = [...source.matchAll(/^ {2}\| '(ERR_LIMITKEEPER_\w+)'/gm)].map(([, code]) => code);
+  expect(documented.sort()).toEqual(known.sort());
+});
+
+test('docs/architecture.md knows every room of src', () => {
+  const page = readMarkdown('docs/architecture.md');
+  const rooms = readdirSync(path.join(root, 'src'), { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => `${name}/`);
+  expect(rooms.filter(room => !page.includes(room))).toEqual([]);
+});
+
+test.each(PAGES)('the links of %s lead somewhere', page => {
+  const text = readMarkdown(page);
+  const anchorsOf = (markdown: string): string[] =>
+    [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    );
+  const dead = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target]) => target!)
+    .filter(target => !/^https?:/.test(target))
+    .filter(target => {
+      const [file = '', anchor] = target.split('#');
+      const full = path.join(root, path.dirname(page), file);
+      if (file !== '' && !existsSync(full)) return true;
+      if (anchor === undefined) return false;
+      return !anchorsOf(file === '' ? text : readFileSync(full, 'utf8')).includes(anchor);
+    });
+  expect(dead).toEqual([]);
+});
