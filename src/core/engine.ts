@@ -1,24 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { COOL_DOWN_MS } from './breaker.js';
-import { describe, fold, unlimited } from './decision.js';
+import { describe, fold, uncounted, unlimited } from './decision.js';
 import type { Decision, Receipt, ReceiptEntry, RuleReading } from './decision.js';
 import { Events } from './events.js';
 import type { FailMode } from './events.js';
 import type { LimitkeeperError } from './errors.js';
 import { Guard } from './guard.js';
-import type { Answer } from './guard.js';
 import { chain, isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
-import { decides } from './operation.js';
-import type { Batch } from './operation.js';
-import type { BatchResult, Store, StoredCell } from './store.js';
+import { decides, LOOK } from './operation.js';
+import type { Batch, BatchItem } from './operation.js';
+import { StandIn } from './stand-in.js';
+import type { BatchResult, Store, StoredCell, SyncStore } from './store.js';
 
 export interface EngineOptions {
   readonly store: Store;
   readonly failMode: FailMode;
   readonly storeTimeoutMs: number;
   /** Makes the store that decides while the real one is away (`failMode: 'local'`). */
-  readonly localStore: () => Store;
+  readonly localStore: () => SyncStore;
 }
 
 /** Told apart from each other across processes; the counter makes them cheap. */
@@ -34,15 +33,14 @@ export class Engine {
   readonly store: Store;
   readonly failMode: FailMode;
   readonly #guard: Guard;
-  readonly #makeLocal: () => Store;
-  #local: Store | undefined;
+  readonly #standIn: StandIn;
   #degraded = false;
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(options: EngineOptions) {
     this.store = options.store;
     this.failMode = options.failMode;
-    this.#makeLocal = options.localStore;
+    this.#standIn = new StandIn(options.store, options.localStore);
     this.#guard = new Guard(options.store, options.storeTimeoutMs);
   }
 
@@ -71,9 +69,9 @@ export class Engine {
     if (local) return this.#effectLocally(batch);
     return this.track(
       chain(this.#guard.run(batch), (answer): Decision => {
-        if (!answer.ok) return this.#effectFailed(batch, answer);
+        if (!answer.ok) return this.#effectFailed(batch, answer.error);
         this.#recovered();
-        this.#forgiveLocally(batch);
+        this.#standIn.follow(batch);
         this.#announceBlocks(batch, answer.result);
         return standing(batch, answer.result);
       }),
@@ -87,7 +85,7 @@ export class Engine {
    */
   async forget(subjectHash: string, scope: string): Promise<readonly StoredCell[]> {
     const removed = await this.store.reset(subjectHash, scope);
-    await this.#local?.reset(subjectHash, scope);
+    await this.#standIn.forget(subjectHash, scope);
     return removed;
   }
 
@@ -116,44 +114,21 @@ export class Engine {
 
   #decideDegraded(batch: Batch, error: LimitkeeperError, quiet: boolean): Decision {
     this.#failed(error, false);
-    const failMode = this.failMode;
-    if (failMode === 'local') {
-      const result = this.#localStore().apply(batch);
-      if (!isPromise(result)) return this.#decided(batch, result, quiet, 'local');
-    }
-    const decision: Decision = { ...unlimited(Date.now()), degraded: failMode };
-    const closed: Partial<Decision> = { allowed: false, reason: 'unavailable', retryAfterMs: COOL_DOWN_MS };
-    return this.#announce(batch, failMode === 'closed' ? { ...decision, ...closed } : decision, quiet);
+    if (this.failMode === 'local') return this.#decided(batch, this.#standIn.apply(batch), quiet, 'local');
+    return this.#announce(batch, uncounted(this.failMode, Date.now()), quiet);
   }
 
-  #effectFailed(batch: Batch, answer: Extract<Answer, { ok: false }>): Decision {
-    // A settle or refund speaks of units that lie in the store that is away: holds lapse by themselves.
-    const bound = batch.some(({ operation }) => operation.type === 'settle' || operation.type === 'refund');
-    const takeOver = this.failMode === 'local' && !bound;
-    this.#failed(answer.error, !takeOver);
-    if (takeOver) return this.#effectLocally(batch);
-    return { ...unlimited(Date.now()), degraded: this.failMode };
+  #effectFailed(batch: Batch, error: LimitkeeperError): Decision {
+    const isLocal = this.failMode === 'local';
+    this.#failed(error, !isLocal || batch.some(isBound));
+    if (!isLocal || batch.every(isBound)) return uncounted(this.failMode, Date.now());
+    return this.#effectLocally(batch.map(item => (isBound(item) ? { ...item, operation: LOOK } : item)));
   }
 
   #effectLocally(batch: Batch): Decision {
-    const result = this.#localStore().apply(batch);
-    if (isPromise(result)) return { ...unlimited(Date.now()), degraded: 'local' };
+    const result = this.#standIn.apply(batch);
     this.#announceBlocks(batch, result);
     return standing(batch, result, 'local');
-  }
-
-  /** What was forgiven must not come back with the next outage. */
-  #forgiveLocally(batch: Batch): void {
-    if (this.#local === undefined) return;
-    const forgiving = batch.filter(
-      ({ operation: { type } }) => type === 'forgive' || type === 'reset' || type === 'unblock',
-    );
-    if (forgiving.length > 0) void this.#local.apply(forgiving);
-  }
-
-  #localStore(): Store {
-    this.#local ??= this.#makeLocal();
-    return this.#local;
   }
 
   #failed(error: LimitkeeperError, dropped: boolean): void {
@@ -207,6 +182,11 @@ export class Engine {
     if (item === undefined) return;
     this.events.emit(name, { scope: item.rule.scope, subjectHash: item.subject.hash, reading, at });
   }
+}
+
+/** A settle or refund speaks of units that lie in the store that is away: holds lapse by themselves. */
+function isBound({ operation: { type } }: BatchItem): boolean {
+  return type === 'settle' || type === 'refund';
 }
 
 function standing(batch: Batch, { readings, at }: BatchResult, degraded?: 'local'): Decision {

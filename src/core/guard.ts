@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import { types } from 'node:util';
 import { isBatchResult } from './batch-result.js';
 import { Breaker } from './breaker.js';
 import { Deadlines } from './deadline.js';
@@ -88,9 +87,15 @@ export class Guard {
 
 function asStoreError(cause: unknown): LimitkeeperError {
   if (isLimitkeeperError(cause)) return cause;
-  // Also an error of another realm, as those of node are under Jest.
-  const text = types.isNativeError(cause) ? cause.message : 'it threw something that is no Error';
+  const text = hasMessage(cause) ? cause.message : 'it threw something that is no Error';
   return storeError('ERR_LIMITKEEPER_STORE', `the store failed: ${text}`, { cause });
+}
+
+/** Not by the class: under Jest, say, the errors of node are of another realm. */
+function hasMessage(cause: unknown): cause is { readonly message: string } {
+  return (
+    typeof cause === 'object' && cause !== null && 'message' in cause && typeof cause.message === 'string'
+  );
 }
 
 function tooLate(timeoutMs: number): LimitkeeperError {

@@ -5,7 +5,7 @@ import type { FailMode } from './events.js';
 import { RuleTemplate } from './rule.js';
 import type { Rule, RuleSettings } from './rule.js';
 import { STORE_METHODS } from './store.js';
-import type { Store } from './store.js';
+import type { Store, SyncStore } from './store.js';
 import type { Hashing } from './subject.js';
 
 /** A rule of {@link createLimiter}: its numbers stand here, or come with each call as a plan. */
@@ -37,7 +37,7 @@ export type LimiterOptions = LimiterSettings & (LimiterRule | { readonly rules: 
 /** Stores that the core must not import; the face hands them in. */
 export interface StoreFactories {
   readonly defaultStore: () => Store;
-  readonly localStore: () => Store;
+  readonly localStore: () => SyncStore;
 }
 
 /** One rule of a limiter, checked. */

@@ -76,6 +76,11 @@ export interface Store {
   close(): void | Promise<void>;
 }
 
+/** A store that needs no I/O, and so cannot be away. */
+export interface SyncStore extends Store {
+  apply(batch: Batch, deadlineMs?: number): BatchResult;
+}
+
 export const STORE_METHODS = [
   'apply',
   'inspect',
