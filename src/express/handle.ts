@@ -77,7 +77,8 @@ export function getRateLimit(req: object): RateLimitHandle {
 }
 
 async function settleReservations(state: RequestState, actual: Costs): Promise<void> {
-  if (typeof actual === 'number') checkCost(actual, 'settle(n): n');
+  // Anything but a map goes through the check for a number, and fails there.
+  if (typeof actual !== 'object' || (actual as unknown) === null) checkCost(actual, 'settle(n): n');
   else {
     for (const [scope, units] of Object.entries(actual)) {
       const found = find(state, scope);
