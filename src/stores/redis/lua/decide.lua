@@ -19,21 +19,20 @@
 --   reason (0 ok, 1 blocked, 2 cost, 3 limit, 4 held) + 8 if its block started + 16 if its block ended + 32 if one stands,
 --   remaining, [retryAfterMs, unless ok], moreAfterMs, resetAfterMs, [ms that the block lasts, if one stands]; -1: never.
 --   For a decision that failed: -1 and the error.
---@include shared/clock.lua
---@include shared/slot.lua
 local prescribed, margin, notAfter, rules, work = unpack(cjson.decode(ARGV[1]))
-local now = timeOf(prescribed)
+--@include shared/clock.lua
 if notAfter > 0 and now > notAfter then
   return { now }
 end
-
+--@include shared/slot.lua
 local cellsOf, existed, dirty = {}, {}, {}
 
-local function cellAt(k, scope)
-  if not cellsOf[k] then
-    cellsOf[k], existed[k] = readCells(KEYS[k])
+local function cellAt(key, scope)
+  local cells = cellsOf[key]
+  if not cells then
+    cells, existed[key] = readCells(KEYS[key])
+    cellsOf[key] = cells
   end
-  local cells = cellsOf[k]
   for i = 1, #cells do
     if cells[i].scope == scope then
       return cells[i], i
@@ -42,40 +41,28 @@ local function cellAt(k, scope)
   return nil, #cells + 1
 end
 
--- Does the operation ask anything? The units that it asks for, then; and do they go on hold, for how long?
-local function asked(operation, a, b, rule)
-  if operation <= 2 or operation == 11 then
-    return a, nil
-  elseif operation == 3 then
-    return a, rule.hold
-  elseif operation == 12 then
-    return b, a
-  end
-  return nil, nil
-end
-
 -- How many numbers an operation has, by its code.
 local OPERANDS = { 1, 1, 1, 3, 1, 2, 1, 0, 0, 0, 1, 2, 3, 3 }
 
--- What a deciding operation does once its whole decision is known.
-local function follow(item, allowed)
-  local slot, operation, cost = item.slot, item.operation, item.cost
-  if operation == 2 or cost == 0 then
+local function chargeUnits(slot, units)
+  if units == 0 then
     return
-  elseif item.reason == LIMIT then
+  end
+  local rule = slot.rule
+  local full = rule.capacity * rule.window
+  local added = min(units, floorDiv(max(0, 2 * full - slot.used), rule.window))
+  if added > 0 then
+    addUnits(slot, added)
+  end
+  if slot.used >= full then
     startSlotBlock(slot)
-  elseif item.reason == OK and allowed and operation ~= 11 then
-    if item.hold then
-      changeHold(slot, lapseTime(now, item.hold), cost)
-    else
-      addUnits(slot, cost)
-    end
   end
 end
 
 -- An operation that asks nothing.
-local function apply(item)
-  local slot, operation, a, b, c = item.slot, item.operation, item.a, item.b, item.c
+local function apply(slot)
+  local operation, at = slot.operation, slot.at
+  local a, b, c = work[at], work[at + 1], work[at + 2]
   local stood = isStanding(slot.block, now)
   if operation == 4 then
     changeHold(slot, lapseTime(a, slot.rule.hold), -b)
@@ -83,87 +70,116 @@ local function apply(item)
   elseif operation == 5 then
     chargeUnits(slot, a)
   elseif operation == 6 then
-    refundUnits(slot, a, b)
+    if slot.state and b > 0 then
+      setState(slot, slot.algorithm.refund(slot.state, slot.rule, now, a, b))
+    end
   elseif operation == 7 then
-    setBlock(slot, manualBlock(slot.block, a, now))
+    setBlock(slot, blocking().byHand(slot.block, a, now))
   elseif operation == 8 then
-    setBlock(slot, nil)
-  elseif operation == 9 then
-    forgetSlot(slot, nil)
-  elseif operation == 10 then
-    forgetSlot(slot, forgivenBlock(slot.block, now))
+    setBlock(slot, false)
+  elseif operation <= 10 then
+    setState(slot, false)
+    slot.holds, slot.others = false, false
+    setBlock(slot, operation == 10 and blocking().forgiven(slot.block, now))
   else
     changeHold(slot, lapseTime(a, b), -c)
     if operation == 13 and c > 0 then
       addUnits(slot, c)
     end
-    item.cost, item.reason = c, OK
+    slot.reason = OK
   end
   slot.ended = stood
+  return operation >= 13 and c or 0
 end
 
-local function decideOne(at, count, reply)
-  local items, allowed = {}, true
-  for i = 1, count do
-    local k, rule, operation = work[at], rules[work[at + 1]], work[at + 2]
-    local a, b, c = work[at + 3], work[at + 4], work[at + 5]
-    at = at + 3 + OPERANDS[operation]
-    local item = { k = k, operation = operation, a = a, b = b, c = c, slot = openSlot(rule, cellAt(k, rule.scope), now) }
-    item.cost, item.hold = asked(operation, a, b, rule)
-    if item.cost then
-      item.reason = verdict(item.slot, item.cost)
-      allowed = allowed and (item.reason == OK or rule.shadow)
+-- What a deciding operation does once its whole decision is known.
+local function follow(slot, allowed)
+  local operation, cost = slot.operation, slot.cost
+  if operation == 2 or cost == 0 then
+    return
+  elseif slot.reason == LIMIT then
+    startSlotBlock(slot)
+  elseif slot.reason == OK and allowed and operation ~= 11 then
+    if slot.hold then
+      changeHold(slot, lapseTime(now, slot.hold), cost)
+    else
+      addUnits(slot, cost)
     end
-    items[i] = item
+  end
+end
+
+-- The decision whose items begin at `at`. Answers the new length of the reply.
+local function decideOne(at, count, reply, n)
+  local slots, allowed = {}, true
+  for i = 1, count do
+    local key, rule, operation = work[at], rules[work[at + 1]], work[at + 2]
+    local slot = openSlot(rule, cellAt(key, rule.scope))
+    at = at + 3
+    slot.key, slot.operation, slot.at = key, operation, at
+    -- Does the operation ask anything? The units that it asks for, then; and do they go on hold, for how long?
+    if operation <= 3 or operation == 11 then
+      slot.cost, slot.hold = work[at], operation == 3 and rule.hold
+    elseif operation == 12 then
+      slot.hold, slot.cost = work[at], work[at + 1]
+    end
+    if slot.cost then
+      slot.reason = verdict(slot, slot.cost)
+      allowed = allowed and (slot.reason == OK or rule.shadow)
+    end
+    at = at + OPERANDS[operation]
+    slots[i] = slot
   end
   for i = 1, count do
-    local item = items[i]
-    if item.cost then
-      follow(item, allowed)
+    local slot, cost = slots[i], nil
+    if slot.cost then
+      cost = slot.cost
+      follow(slot, allowed)
     else
-      apply(item)
+      cost = apply(slot)
     end
-    local cost = item.cost or 0
-    readSlot(item.slot, cost, item.reason or verdict(item.slot, cost), reply)
+    n = readSlot(slot, cost, slot.reason or verdict(slot, cost), reply, n)
   end
   -- Nothing above has touched the cells themselves: a decision that fails half-way leaves no trace.
   for i = 1, count do
-    local item = items[i]
-    if item.slot.changed then
-      local _, index = cellAt(item.k, item.slot.rule.scope)
-      local cell = closeSlot(item.slot)
+    local slot = slots[i]
+    if slot.changed then
+      local key, cell = slot.key, closeSlot(slot)
+      local _, index = cellAt(key, slot.rule.scope)
       if cell then
-        cellsOf[item.k][index] = cell
+        cellsOf[key][index] = cell
       else
-        table.remove(cellsOf[item.k], index)
+        table.remove(cellsOf[key], index)
       end
-      dirty[item.k] = true
+      dirty[key] = true
     end
   end
+  return n
 end
 
-local reply, at = { now }, 1
+local reply, n, at = { now }, 1, 1
 while at <= #work do
-  local count = work[at]
-  local from, first = at + 1, #reply
+  local count, from = work[at], at + 1
   at = from
   for _ = 1, count do
     at = at + 3 + OPERANDS[work[at + 2]]
   end
-  local ok, failure = pcall(decideOne, from, count, reply)
-  if not ok then
-    for i = #reply, first + 1, -1 do
+  local ok, length = pcall(decideOne, from, count, reply, n)
+  if ok then
+    n = length
+  else
+    for i = #reply, n + 1, -1 do
       reply[i] = nil
     end
-    reply[first + 1], reply[first + 2] = -1, tostring(failure)
+    reply[n + 1], reply[n + 2] = -1, tostring(length)
+    n = n + 2
   end
 end
 
-for k, cells in pairs(cellsOf) do
-  if dirty[k] then
-    writeCells(KEYS[k], cells, now, margin)
-  elseif existed[k] and #cells > 0 and redis.call('PTTL', KEYS[k]) == -1 then
-    redis.call('PEXPIRE', KEYS[k], decimal(lifetime(cells, now) + margin))
+for key, cells in pairs(cellsOf) do
+  if dirty[key] then
+    writeCells(KEYS[key], cells, now, margin)
+  elseif existed[key] and #cells > 0 and redis.call('PTTL', KEYS[key]) == -1 then
+    redis.call('PEXPIRE', KEYS[key], decimal(lifetime(cells, now) + margin))
   end
 end
 return reply

@@ -6,9 +6,9 @@
 -- ARGV[3…]  the scopes; none: all
 --
 -- Reply: [time, [the cells that were removed]]; a cell as in shared/reply.lua.
+local prescribed = tonumber(ARGV[1])
 --@include shared/clock.lua
 --@include shared/reply.lua
-local now = timeOf(tonumber(ARGV[1]))
 local named = {}
 for i = 3, #ARGV do
   named[ARGV[i]] = true

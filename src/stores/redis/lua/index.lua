@@ -7,8 +7,9 @@
 -- ARGV[3]   the most members kept
 -- ARGV[4]   ms that the block lasts from now; -1: for ever; 0: it is over, remove the member
 -- ARGV[5]   the member: `hash:scope`
+local prescribed = tonumber(ARGV[1])
 --@include shared/clock.lua
-local now = timeOf(tonumber(ARGV[1]))
+--@include shared/numbers.lua
 local margin, most, lasts, member = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local byEnd, byName = KEYS[1], KEYS[2]
 -- As in shared/cell.lua: a century.

@@ -4,9 +4,10 @@
 -- ARGV[1]   prescribed time in ms, or 0
 --
 -- Reply: [time, [cells of KEYS[1]], …]; a cell as in shared/reply.lua.
+local prescribed = tonumber(ARGV[1])
 --@include shared/clock.lua
 --@include shared/reply.lua
-local reply = { timeOf(tonumber(ARGV[1])) }
+local reply = { now }
 for i, key in ipairs(KEYS) do
   reply[i + 1] = replyOf(readCells(key))
 end

@@ -4,28 +4,34 @@ local function isStanding(block, now)
   return block and (not block.untl or now < block.untl)
 end
 
-local function liveStrikes(block, now)
-  if not block then
-    return 0
+local function blocking()
+  local blocks = {}
+
+  local function liveStrikes(block, now)
+    if not block then
+      return 0
+    end
+    local untl = blockForgettableAt(block)
+    return (not untl or now < untl) and block.strikes or 0
   end
-  local untl = blockForgettableAt(block)
-  return (not untl or now < untl) and block.strikes or 0
-end
 
-local function startBlock(block, ladder, now)
-  local strikes = liveStrikes(block, now)
-  local rung = ladder[min(strikes + 1, #ladder)]
-  return { since = now, untl = now + rung, manual = false, strikes = #ladder > 1 and strikes + 1 or strikes }
-end
-
--- ms: -1 for ever
-local function manualBlock(block, ms, now)
-  return { since = now, untl = ms >= 0 and now + ms or nil, manual = true, strikes = liveStrikes(block, now) }
-end
-
-local function forgivenBlock(block, now)
-  if isStanding(block, now) and block.manual then
-    return { since = block.since, untl = block.untl, manual = true, strikes = 0 }
+  function blocks.start(block, ladder, now)
+    local strikes = liveStrikes(block, now)
+    local rung = ladder[min(strikes + 1, #ladder)]
+    return { since = now, untl = now + rung, manual = false, strikes = #ladder > 1 and strikes + 1 or strikes }
   end
-  return nil
+
+  -- ms: -1 for ever
+  function blocks.byHand(block, ms, now)
+    return { since = now, untl = ms >= 0 and now + ms or nil, manual = true, strikes = liveStrikes(block, now) }
+  end
+
+  function blocks.forgiven(block, now)
+    if isStanding(block, now) and block.manual then
+      return { since = block.since, untl = block.untl, manual = true, strikes = 0 }
+    end
+    return false
+  end
+
+  return blocks
 end

@@ -8,127 +8,142 @@
 --   3 sliding log: [time, units, …], each time as the distance to the one before · 4 and 5 buckets: level, at, until
 -- When a counter may be forgotten follows from its state, but for buckets, which leak at a rate that only the rule knows.
 --
--- In memory: cell { scope, block?, counters }, block { since, untl (nil: for ever), manual, strikes },
--- counter { algorithm, window, state?, holds?, untl }, as in core/cell.ts.
+-- In memory: cell { scope, counters, block }, block { since, untl (nil: for ever), manual, strikes },
+-- counter { algorithm, window, untl, state, holds }, as in core/cell.ts; what is not there is nil or false.
 --@include numbers.lua
 local VERSION = 1
 local STRIKE_MEMORY = 24 * 60 * 60 * 1000
 -- "For ever" still gets an expiry, so that no key of ours is without one: a century from the last write.
 local FOR_EVER = 100 * 366 * 24 * 60 * 60 * 1000
+local MOST = 9007199254740992
 
-local function whole(value)
-  if type(value) ~= 'number' or value < 0 or value > 9007199254740992 or fmod(value, 1) ~= 0 then
-    error('not a cell')
+local function blockForgettableAt(block)
+  if not block.untl then
+    return nil
   end
-  return value
+  return block.strikes > 0 and block.untl + STRIKE_MEMORY or block.untl
 end
 
-local function wholes(values)
-  if type(values) ~= 'table' or #values == 0 or #values % 2 ~= 0 then
-    error('not a cell')
-  end
-  for i = 1, #values do
-    whole(values[i])
-  end
-  return values
-end
+-- The parts of a value that most subjects do not have.
+local function rareParts()
+  local parts = {}
 
--- From one entry to the next only the distance is kept: three bytes instead of nine.
-local function toDistances(log)
-  local packed, before = {}, 0
-  for i = 1, #log, 2 do
-    packed[i], packed[i + 1] = log[i] - before, log[i + 1]
-    before = log[i]
+  local function isWhole(value)
+    return value >= 0 and value <= MOST and fmod(value, 1) == 0
   end
-  return packed
-end
 
-local function fromDistances(log)
-  local before = 0
-  for i = 1, #log, 2 do
-    before = before + log[i]
-    log[i] = before
-  end
-  return log
-end
-
-local function stateUntil(counter)
-  local state, window = counter.state, counter.window
-  if not state then
-    return 0
-  elseif counter.algorithm == 1 then
-    return state[2] > 0 and state[1] + 2 * window or state[1] + window
-  elseif counter.algorithm == 2 then
-    return state[1] + window
-  end
-  return state[#state - 1] + window
-end
-
-local function readBlock(values, i, flags)
-  local block = { manual = flags % 2 == 1, since = whole(values[i]) }
-  i = i + 1
-  if flags < 2 then
-    block.untl = whole(values[i])
-    i = i + 1
-  end
-  block.strikes = whole(values[i])
-  return block, i + 1
-end
-
-local function readCounter(values, i, code)
-  local counter = { algorithm = code % 8, window = whole(values[i]) }
-  local bucketUntil
-  i = i + 1
-  if code < 16 then
-    if counter.algorithm == 1 then
-      counter.state = { whole(values[i]), whole(values[i + 1]), whole(values[i + 2]) }
-      i = i + 3
-    elseif counter.algorithm == 2 then
-      counter.state = { whole(values[i]), whole(values[i + 1]) }
-      i = i + 2
-    elseif counter.algorithm == 3 then
-      counter.state = fromDistances(wholes(values[i]))
-      i = i + 1
-    elseif counter.algorithm == 4 or counter.algorithm == 5 then
-      counter.state = { whole(values[i]), whole(values[i + 1]) }
-      bucketUntil = whole(values[i + 2])
-      i = i + 3
-    else
+  -- A list of pairs, as holds and logs are.
+  function parts.pairs(values)
+    if type(values) ~= 'table' or #values == 0 or #values % 2 ~= 0 then
       error('not a cell')
     end
+    for i = 1, #values do
+      if not isWhole(values[i]) then
+        error('not a cell')
+      end
+    end
+    return values
   end
-  counter.untl = bucketUntil or stateUntil(counter)
-  if floor(code / 8) % 2 == 1 then
-    counter.holds = wholes(values[i])
-    counter.untl = max(counter.untl, counter.holds[#counter.holds - 1])
-    i = i + 1
+
+  function parts.log(values)
+    local before = 0
+    for i = 1, #parts.pairs(values), 2 do
+      before = before + values[i]
+      values[i] = before
+    end
+    return values
   end
-  return counter, i
+
+  -- From one entry to the next only the distance is kept: three bytes instead of nine.
+  function parts.distances(log)
+    local packed, before = {}, 0
+    for i = 1, #log, 2 do
+      packed[i], packed[i + 1] = log[i] - before, log[i + 1]
+      before = log[i]
+    end
+    return packed
+  end
+
+  function parts.block(values, i, flags)
+    local block = { since = values[i], manual = flags % 2 == 1 }
+    if flags < 2 then
+      i = i + 1
+      block.untl = values[i]
+    end
+    block.strikes = values[i + 1]
+    if not (isWhole(block.since) and isWhole(block.untl or 0) and isWhole(block.strikes)) then
+      error('not a cell')
+    end
+    return block, i + 2
+  end
+
+  return parts
 end
 
+local rare
+local function rarely()
+  rare = rare or rareParts()
+  return rare
+end
+
+-- Comparing raises an error for what is no number, and is false for NaN: readCells catches both.
 local function parse(value)
   local values = { cmsgpack.unpack(value) }
   if values[1] ~= VERSION then
     error('not a cell')
   end
-  local cells, cell, i = {}, nil, 2
-  while i <= #values do
+  local cells, cell, i, n = {}, nil, 2, #values
+  while i <= n do
     local head = values[i]
-    i = i + 1
     if type(head) == 'string' then
-      cell = { scope = head, counters = {} }
+      cell = { scope = head, counters = {}, block = false }
       cells[#cells + 1] = cell
-    elseif whole(head) >= 64 then
-      cell.block, i = readBlock(values, i, head - 64)
+      i = i + 1
+    elseif head >= 64 then
+      cell.block, i = rarely().block(values, i + 1, head - 64)
     else
-      cell.counters[#cell.counters + 1], i = readCounter(values, i, head)
+      local algorithm, window = head % 8, values[i + 1]
+      local a, b, c = values[i + 2], values[i + 3], values[i + 4]
+      local state, untl = false, 0
+      if head >= 16 then
+        i = i + 2
+      elseif algorithm == 1 then
+        if not (a >= 0 and b >= 0 and c >= 0 and a + b + c <= MOST) then
+          error('not a cell')
+        end
+        state, untl, i = { a, b, c }, b > 0 and a + 2 * window or a + window, i + 5
+      elseif algorithm == 2 then
+        if not (a >= 0 and b >= 0 and a + b <= MOST) then
+          error('not a cell')
+        end
+        state, untl, i = { a, b }, a + window, i + 4
+      elseif algorithm == 3 then
+        state = rarely().log(a)
+        untl, i = state[#state - 1] + window, i + 3
+      else
+        if not (a >= 0 and b >= 0 and a <= MOST and b <= MOST) then
+          error('not a cell')
+        end
+        state, untl, i = { a, b }, c, i + 5
+      end
+      local holds = false
+      if floor(head / 8) % 2 == 1 then
+        holds = rarely().pairs(values[i])
+        untl, i = max(untl, holds[#holds - 1]), i + 1
+      end
+      if not (algorithm >= 1 and algorithm <= 5 and window > 0 and window <= MOST and untl <= MOST) then
+        error('not a cell')
+      end
+      local counters = cell.counters
+      counters[#counters + 1] =
+        { algorithm = algorithm, window = window, untl = untl, state = state, holds = holds }
     end
   end
   return cells
 end
 
--- The cells under a key. Whatever is not ours (another type, another format) counts as nothing stored: the next write
--- replaces it, and nobody is locked out meanwhile.
+-- The cells under a key, and whether anything is there. What is not ours (another type, another format) counts as nothing
+-- stored: the next write replaces it, and nobody is locked out meanwhile.
 local function readCells(key)
   local value = redis.pcall('GET', key)
   if type(value) ~= 'string' then
@@ -138,53 +153,17 @@ local function readCells(key)
   return ok and cells or {}, true
 end
 
-local function blockForgettableAt(block)
-  if not block.untl then
-    return nil
-  end
-  return block.strikes > 0 and block.untl + STRIKE_MEMORY or block.untl
-end
-
-local function packCell(cell, parts)
-  parts[#parts + 1] = cmsgpack.pack(cell.scope)
-  local block = cell.block
-  if block then
-    local manual = block.manual and 1 or 0
-    if block.untl then
-      parts[#parts + 1] = cmsgpack.pack(64 + manual, block.since, block.untl, block.strikes)
-    else
-      parts[#parts + 1] = cmsgpack.pack(66 + manual, block.since, block.strikes)
-    end
-  end
-  for _, counter in ipairs(cell.counters) do
-    local state, algorithm = counter.state, counter.algorithm
-    local code = algorithm + (counter.holds and 8 or 0)
-    if not state then
-      parts[#parts + 1] = cmsgpack.pack(code + 16, counter.window)
-    elseif algorithm == 1 then
-      parts[#parts + 1] = cmsgpack.pack(code, counter.window, state[1], state[2], state[3])
-    elseif algorithm == 2 then
-      parts[#parts + 1] = cmsgpack.pack(code, counter.window, state[1], state[2])
-    elseif algorithm == 3 then
-      parts[#parts + 1] = cmsgpack.pack(code, counter.window, toDistances(state))
-    else
-      parts[#parts + 1] = cmsgpack.pack(code, counter.window, state[1], state[2], counter.untl)
-    end
-    if counter.holds then
-      parts[#parts + 1] = cmsgpack.pack(counter.holds)
-    end
-  end
-end
-
 -- How many milliseconds the cells must be kept.
 local function lifetime(cells, now)
   local untl = now + 1
-  for _, cell in ipairs(cells) do
+  for i = 1, #cells do
+    local cell = cells[i]
     if cell.block then
       untl = max(untl, blockForgettableAt(cell.block) or now + FOR_EVER)
     end
-    for _, counter in ipairs(cell.counters) do
-      untl = max(untl, counter.untl)
+    local counters = cell.counters
+    for j = 1, #counters do
+      untl = max(untl, counters[j].untl)
     end
   end
   return untl - now
@@ -196,9 +175,48 @@ local function writeCells(key, cells, now, margin)
     redis.call('DEL', key)
     return
   end
-  local parts = { cmsgpack.pack(VERSION) }
-  for _, cell in ipairs(cells) do
-    packCell(cell, parts)
+  local out, n = { VERSION }, 1
+  for i = 1, #cells do
+    local cell = cells[i]
+    out[n + 1] = cell.scope
+    n = n + 1
+    local block = cell.block
+    if block then
+      out[n + 1], out[n + 2] = 64 + (block.manual and 1 or 0) + (block.untl and 0 or 2), block.since
+      n = n + 2
+      if block.untl then
+        n = n + 1
+        out[n] = block.untl
+      end
+      n = n + 1
+      out[n] = block.strikes
+    end
+    local counters = cell.counters
+    for j = 1, #counters do
+      local counter = counters[j]
+      local state, algorithm, holds = counter.state, counter.algorithm, counter.holds
+      out[n + 1], out[n + 2] = algorithm + (holds and 8 or 0) + (state and 0 or 16), counter.window
+      n = n + 2
+      if not state then
+        -- Holds alone.
+      elseif algorithm == 1 then
+        out[n + 1], out[n + 2], out[n + 3] = state[1], state[2], state[3]
+        n = n + 3
+      elseif algorithm == 2 then
+        out[n + 1], out[n + 2] = state[1], state[2]
+        n = n + 2
+      elseif algorithm == 3 then
+        n = n + 1
+        out[n] = rarely().distances(state)
+      else
+        out[n + 1], out[n + 2], out[n + 3] = state[1], state[2], counter.untl
+        n = n + 3
+      end
+      if holds then
+        n = n + 1
+        out[n] = holds
+      end
+    end
   end
-  redis.call('SET', key, table.concat(parts), 'PX', decimal(lifetime(cells, now) + margin))
+  redis.call('SET', key, cmsgpack.pack(unpack(out)), 'PX', decimal(lifetime(cells, now) + margin))
 end

@@ -1,12 +1,11 @@
--- The twin of what core/cell.ts says of holds: { lapse, units, lapse, units, … } in order of lapse, nil when there are none.
+-- The twin of what core/cell.ts says of holds: { lapse, units, lapse, units, … } in order of lapse; false when there are
+-- none.
 --@include numbers.lua
 local function heldUnits(holds, now)
   local sum = 0
-  if holds then
-    for i = 1, #holds, 2 do
-      if holds[i] > now then
-        sum = sum + holds[i + 1]
-      end
+  for i = 1, #holds, 2 do
+    if holds[i] > now then
+      sum = sum + holds[i + 1]
     end
   end
   return sum
@@ -38,5 +37,5 @@ local function changedHolds(holds, lapse, units, now)
       changed[#changed + 1] = sums[at]
     end
   end
-  return #changed > 0 and changed or nil
+  return #changed > 0 and changed
 end

@@ -1,4 +1,4 @@
--- The twin of class Slot in core/decide.ts: the cell of one rule while it is worked on. `now` is the time of the call.
+-- The twin of class Slot in core/decide.ts: the cell of one rule while it is worked on. Needs `now`, the time of the call.
 --@include numbers.lua
 --@include cell.lua
 --@include block.lua
@@ -9,39 +9,69 @@
 --@include ../algorithms/bucket.lua
 local OK, BLOCKED, COST, LIMIT, HELD = 0, 1, 2, 3, 4
 local NEVER = -1
-local ALGORITHMS = { slidingWindow, fixedWindow, slidingLog, bucket, bucket }
+local MAKERS = { slidingWindow, fixedWindow, slidingLog, bucket, bucket }
+local algorithms = {}
 
-local function openSlot(rule, cell, now)
-  local slot = { rule = rule, now = now, algorithm = ALGORITHMS[rule.algorithm] }
+local function openSlot(rule, cell)
+  local code = rule.algorithm
+  local algorithm = algorithms[code]
+  if not algorithm then
+    algorithm = MAKERS[code]()
+    algorithms[code] = algorithm
+  end
+  local state, holds, block, others = false, false, false, false
   if cell then
-    slot.block = cell.block
-    for _, counter in ipairs(cell.counters) do
-      if counter.algorithm == rule.algorithm and counter.window == rule.window then
-        slot.state, slot.holds = counter.state, counter.holds
+    block = cell.block
+    local counters = cell.counters
+    for i = 1, #counters do
+      local counter = counters[i]
+      if counter.algorithm == code and counter.window == rule.window then
+        state, holds = counter.state, counter.holds
       else
-        slot.others = slot.others or {}
-        slot.others[#slot.others + 1] = counter
+        others = others or {}
+        others[#others + 1] = counter
       end
     end
   end
-  return slot
+  -- All fields at once: a table that grows field by field is laid out anew several times.
+  return {
+    rule = rule,
+    algorithm = algorithm,
+    state = state,
+    holds = holds,
+    block = block,
+    others = others,
+    used = algorithm.used(state, rule, now),
+    changed = false,
+    started = false,
+    ended = false,
+    key = 0,
+    operation = 0,
+    at = 0,
+    cost = false,
+    hold = false,
+    reason = false,
+  }
 end
 
-local function usedUnits(slot)
-  return slot.algorithm.used(slot.state, slot.rule, slot.now)
+local function setState(slot, state)
+  slot.state, slot.changed = state, true
+  slot.used = slot.algorithm.used(state, slot.rule, now)
 end
 
+-- Whole units that fit beside those used, holds left aside; negative in debt.
 local function freeUnits(slot)
   local rule = slot.rule
-  local over = usedUnits(slot) - rule.capacity * rule.window
+  local window = rule.window
+  local over = slot.used - rule.capacity * window
   if over > 0 then
-    return -ceilDiv(over, rule.window)
+    return -floorDiv(over + window - 1, window)
   end
-  return floorDiv(-over, rule.window)
+  return floorDiv(-over, window)
 end
 
 local function verdict(slot, cost)
-  if isStanding(slot.block, slot.now) then
+  if slot.block and isStanding(slot.block, now) then
     return BLOCKED
   elseif cost > slot.rule.capacity then
     return COST
@@ -50,87 +80,52 @@ local function verdict(slot, cost)
   if cost > free then
     return LIMIT
   end
-  return cost > free - heldUnits(slot.holds, slot.now) and HELD or OK
+  return slot.holds and cost > free - heldUnits(slot.holds, now) and HELD or OK
 end
 
 local function addUnits(slot, units)
-  slot.state = slot.algorithm.add(slot.state, slot.rule, slot.now, units)
-  slot.changed = true
+  setState(slot, slot.algorithm.add(slot.state, slot.rule, now, units))
 end
 
 local function changeHold(slot, lapse, units)
   if units ~= 0 then
-    slot.holds = changedHolds(slot.holds, lapse, units, slot.now)
+    slot.holds = changedHolds(slot.holds, lapse, units, now)
     slot.changed = true
   end
 end
 
 local function setBlock(slot, block)
-  slot.block = block
-  slot.changed = true
+  slot.block, slot.changed = block, true
 end
 
 local function startSlotBlock(slot)
   local ladder = slot.rule.ladder
-  if #ladder > 0 and not isStanding(slot.block, slot.now) then
-    setBlock(slot, startBlock(slot.block, ladder, slot.now))
+  if #ladder > 0 and not isStanding(slot.block, now) then
+    setBlock(slot, blocking().start(slot.block, ladder, now))
     slot.started = true
   end
 end
 
-local function chargeUnits(slot, units)
-  if units == 0 then
-    return
-  end
-  local rule = slot.rule
-  local room = floorDiv(max(0, 2 * rule.capacity * rule.window - usedUnits(slot)), rule.window)
-  local added = min(units, room)
-  if added > 0 then
-    addUnits(slot, added)
-  end
-  if usedUnits(slot) >= rule.capacity * rule.window then
-    startSlotBlock(slot)
-  end
-end
-
-local function refundUnits(slot, at, units)
-  if slot.state and units > 0 then
-    slot.state = slot.algorithm.refund(slot.state, slot.rule, slot.now, at, units)
-    slot.changed = true
-  end
-end
-
-local function forgetSlot(slot, block)
-  slot.state, slot.holds, slot.others = nil, nil, nil
-  setBlock(slot, block)
-end
-
-local function blockWait(slot)
-  if not isStanding(slot.block, slot.now) then
-    return 0
-  end
-  return slot.block.untl and slot.block.untl - slot.now or NEVER
-end
-
 local function usedWait(slot, target)
-  return slot.state and slot.algorithm.waitFor(slot.state, slot.rule, slot.now, target) or 0
+  return slot.state and slot.algorithm.waitFor(slot.state, slot.rule, now, target) or 0
 end
 
 local function holdsWait(slot)
   local holds = slot.holds
-  return holds and max(0, holds[#holds - 1] - slot.now) or 0
+  return holds and max(0, holds[#holds - 1] - now) or 0
 end
 
-local function waitFor(slot, cost)
-  local wait, now, holds = blockWait(slot), slot.now, slot.holds
-  if wait == NEVER or cost > slot.rule.capacity then
+-- blocked: how long a block stands.
+local function waitFor(slot, cost, blocked)
+  local capacity, holds = slot.rule.capacity, slot.holds
+  if blocked == NEVER or cost > capacity then
     return NEVER
   end
-  local room = slot.rule.capacity - cost
+  local room = capacity - cost
   if not holds then
-    return max(wait, usedWait(slot, room))
+    return max(blocked, usedWait(slot, room))
   end
-  local held = heldUnits(holds, now)
+  local wait, held = blocked, heldUnits(holds, now)
   for i = 1, #holds + 1, 2 do
     local lapse = holds[i] or math.huge
     if lapse > now then
@@ -147,75 +142,76 @@ local function waitFor(slot, cost)
   return wait
 end
 
--- Appends the reading to the reply; its form is told in decide.lua.
-local function readSlot(slot, cost, reason, reply)
-  local capacity = slot.rule.capacity
-  local blocked = blockWait(slot)
-  local remaining = 0
-  if blocked == 0 then
-    remaining = max(0, freeUnits(slot) - heldUnits(slot.holds, slot.now))
+-- Appends the reading to the reply; its form is told in decide.lua. Answers the new length.
+local function readSlot(slot, cost, reason, reply, n)
+  local capacity, block = slot.rule.capacity, slot.block
+  local blocked, remaining, code = 0, 0, reason
+  if block and isStanding(block, now) then
+    blocked = block.untl and block.untl - now or NEVER
+    code = code + 32
+  else
+    remaining = freeUnits(slot)
+    if slot.holds then
+      remaining = remaining - heldUnits(slot.holds, now)
+    end
+    if remaining < 0 then
+      remaining = 0
+    end
+    if slot.ended then
+      code = code + 16
+    end
   end
-  local code = reason
   if slot.started then
     code = code + 8
   end
-  if slot.ended and blocked == 0 then
-    code = code + 16
-  end
-  if blocked ~= 0 then
-    code = code + 32
-  end
-  local n = #reply
   reply[n + 1], reply[n + 2] = code, remaining
   n = n + 2
   if reason ~= OK then
     n = n + 1
-    reply[n] = waitFor(slot, cost)
+    reply[n] = waitFor(slot, cost, blocked)
   end
   if capacity == 0 then
     reply[n + 1] = NEVER
   elseif remaining == capacity then
     reply[n + 1] = 0
   else
-    reply[n + 1] = waitFor(slot, remaining + 1)
+    reply[n + 1] = waitFor(slot, remaining + 1, blocked)
   end
-  if blocked == NEVER then
-    reply[n + 2] = NEVER
-  else
-    reply[n + 2] = max(blocked, usedWait(slot, 0), holdsWait(slot))
-  end
+  local counted = max(usedWait(slot, 0), holdsWait(slot))
+  -- closeSlot wants the same.
+  slot.counted = counted
+  reply[n + 2] = blocked == NEVER and NEVER or max(blocked, counted)
+  n = n + 2
   if blocked ~= 0 then
-    reply[n + 3] = blocked
+    n = n + 1
+    reply[n] = blocked
   end
+  return n
 end
 
--- The cell to store: without what is dead by now; nil when nothing is left.
+-- The cell to store, once it was read: without what is dead by now; nil when nothing is left.
 local function closeSlot(slot)
-  local rule, now = slot.rule, slot.now
-  local cell = { scope = rule.scope, counters = {} }
-  for _, counter in ipairs(slot.others or {}) do
-    if counter.untl > now then
-      cell.counters[#cell.counters + 1] = counter
+  local rule, block, counters = slot.rule, slot.block, {}
+  for i = 1, slot.others and #slot.others or 0 do
+    if slot.others[i].untl > now then
+      counters[#counters + 1] = slot.others[i]
     end
   end
-  local wait = max(usedWait(slot, 0), holdsWait(slot))
-  if wait > 0 then
-    cell.counters[#cell.counters + 1] = {
+  if slot.counted > 0 then
+    counters[#counters + 1] = {
       algorithm = rule.algorithm,
       window = rule.window,
-      state = usedUnits(slot) > 0 and slot.state or nil,
+      untl = now + slot.counted,
+      state = slot.used > 0 and slot.state,
       holds = slot.holds,
-      untl = now + wait,
     }
   end
-  if slot.block then
-    local untl = blockForgettableAt(slot.block)
-    if not untl or untl > now then
-      cell.block = slot.block
-    end
+  if block then
+    local untl = blockForgettableAt(block)
+    block = (not untl or untl > now) and block
   end
-  if cell.block or #cell.counters > 0 then
-    return cell
+  if block or #counters > 0 then
+    return { scope = rule.scope, counters = counters, block = block }
   end
   return nil
 end
