@@ -25,7 +25,8 @@ export function wholeNumber(value: unknown, option: string, min: number): number
       { option },
     );
   }
-  return value;
+  // Not -0: JSON, and so a receipt, would bring it back as 0.
+  return value === 0 ? 0 : value;
 }
 
 /** Ten years: the longest window, block or hold. */

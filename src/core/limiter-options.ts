@@ -1,6 +1,6 @@
 import { knownOptions, oneOf, plainObject, wholeNumber } from './check.js';
 import { Engine } from './engine.js';
-import { rangeError, received, typeError } from './errors.js';
+import { rangeError, received, receivedSecret, typeError } from './errors.js';
 import type { FailMode } from './events.js';
 import { RuleTemplate } from './rule.js';
 import type { Rule, RuleSettings } from './rule.js';
@@ -140,10 +140,9 @@ export function makeEngine(settings: LimiterSettings, factories: StoreFactories)
 
 export function hashingOf({ hashSecret, ipv6Prefix }: LimiterSettings): Hashing {
   if (hashSecret !== undefined && (typeof hashSecret !== 'string' || hashSecret === '')) {
-    // Never what came: it is a secret.
     throw typeError(
       'ERR_LIMITKEEPER_OPTION_TYPE',
-      `hashSecret must be a non-empty string, got ${typeof hashSecret === 'string' ? 'an empty one' : typeof hashSecret}.`,
+      `hashSecret must be a non-empty string, got ${receivedSecret(hashSecret)}.`,
       { option: 'hashSecret' },
     );
   }
@@ -164,7 +163,14 @@ function checkRange(value: unknown, option: string, min: number, max: number): n
 }
 
 function checkStore(store: unknown): Store {
-  const methods = plainObject(store, 'store');
+  if (typeof store !== 'object' || store === null) {
+    throw typeError(
+      'ERR_LIMITKEEPER_OPTION_TYPE',
+      `store must be a store, e.g. new MemoryStore(), got ${receivedSecret(store)}.`,
+      { option: 'store' },
+    );
+  }
+  const methods = store as Readonly<Record<string, unknown>>;
   const missing = STORE_METHODS.filter(name => typeof methods[name] !== 'function');
   if (missing.length === 0) return store as Store;
   throw typeError(
