@@ -89,7 +89,6 @@ export function received(value: unknown): string {
 /** The same for what may be a secret, such as the address of a server with its password: the value never shows. */
 export function receivedSecret(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint') return `a ${typeof value}`;
-  if (typeof value === 'number' || typeof value === 'bigint') return `a ${typeof value}`;
   if (typeof value !== 'string') return received(value);
   return value === '' ? 'an empty string' : 'a string';
 }
