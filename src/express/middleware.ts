@@ -122,7 +122,8 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       );
     };
 
-    return Object.assign(limitRequest, { limiter });
+    // Express hands over its own requests, whatever the type of the handler says.
+    return Object.assign(limitRequest as RateLimitHandler, { limiter });
   };
 }
 

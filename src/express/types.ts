@@ -1,4 +1,5 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
 import type { Decision } from '../core/decision.js';
 import type { Limiter } from '../core/limiter.js';
 import type { LimiterSettings } from '../core/limiter-options.js';
@@ -61,14 +62,10 @@ interface MiddlewareSettings extends LimiterSettings {
   readonly countPreflight?: boolean;
   /**
    * Answers a refused request in place of the 429: a captcha, a redirect, a localized text (the status is 429 already, and
-   * the headers are set). `next()` lets the request go on uncounted; its outcome still counts.
+   * the headers are set). `next()` lets the request go on uncounted; its outcome still counts. It may be async; what it
+   * returns is ignored, so `(req, res) => res.json(…)` will do.
    */
-  readonly onLimited?: (
-    req: Request,
-    res: Response,
-    next: NextFunction,
-    decision: Decision,
-  ) => void | Promise<void>;
+  readonly onLimited?: (req: Request, res: Response, next: NextFunction, decision: Decision) => unknown;
   /** A sentence for people: the `detail` of the problem form of a refusal. */
   readonly message?: string;
   /** Which headers are sent; `false`: none. */
@@ -79,7 +76,12 @@ interface MiddlewareSettings extends LimiterSettings {
 export type RateLimitOptions = MiddlewareSettings &
   (RuleOptions | { readonly rules: readonly RuleOptions[] });
 
-/** The middleware, with its limiter for peeking, unblocking and listening. */
-export interface RateLimitHandler extends RequestHandler {
+/**
+ * The middleware, with its limiter for peeking, unblocking and listening. It goes wherever Express takes a
+ * `RequestHandler`, and asks for no more than node's own types: as a handler of `Request` with any parameters it would,
+ * in `app.get('/users/:id', limit, handler)`, hide from TypeScript that `req.params.id` is a string.
+ */
+export interface RateLimitHandler {
+  (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void): void;
   readonly limiter: Limiter;
 }
