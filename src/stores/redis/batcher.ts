@@ -1,16 +1,19 @@
-import type { Outcome } from './outcome.js';
-import type { Work } from './work.js';
+import type { Batch } from '../../core/operation.js';
+import type { BatchResult } from '../../core/store.js';
 
 /** More decisions than this keep the server busy for others, and the caller gains nothing. */
 export const MOST_PER_CALL = 128;
 
+/** A decision under way. */
 export interface Waiting {
-  readonly items: Work;
-  /** Time of `performance.now()` from which nobody waits any more. */
-  readonly expires: number;
+  readonly items: Batch;
   /** What the caller gave as time to wait: calls with another are not mixed, since a call expires as a whole. */
   readonly deadlineMs: number | undefined;
-  readonly resolve: (outcome: Outcome) => void;
+  /** Does it more than ask: unblock, forgive, charge…? */
+  readonly isEffect: boolean;
+  /** See `DenyCache.epoch`. */
+  readonly epoch: number;
+  readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: unknown) => void;
 }
 

@@ -15,6 +15,8 @@ const HASH_LENGTH = 64;
 /** One page looks at no more entries than this many times its count; the rest is for the next. */
 const LOOKS_PER_ENTRY = 10;
 
+const noop = (): void => undefined;
+
 /**
  * Who is blocked, for operators: lists that are written when blocks start and end, in a call of their own, and believed only
  * as far as the cells agree. A list is two sorted sets, see `lua/index.lua`.
@@ -86,7 +88,7 @@ export class BlockIndex {
   #write(list: string, member: string, lastsMs: number | null): void {
     const { port, timeArgs } = this.#caller;
     const args = [...timeArgs, String(MOST_PER_LIST), String(lastsMs ?? -1), member];
-    const write = run(port, INDEX, [`${list}:ends`, `${list}:names`], args).catch(() => undefined);
+    const write = run(port, INDEX, [`${list}:ends`, `${list}:names`], args, noop).catch(noop);
     this.#underWay.add(write);
     void write.then(() => this.#underWay.delete(write));
   }

@@ -40,20 +40,23 @@ export class Caller {
    * @param expires time of `performance.now()` from which nobody waits any more
    * @param at the time to decide at, where it is prescribed
    */
-  async decide(decisions: readonly Work[], expires: number, at = 0): Promise<(Outcome | Error)[]> {
+  decide(decisions: readonly Work[], expires: number, at = 0): Promise<(Outcome | Error)[]> {
     const { keys, tail } = encode(decisions, this.keyOf);
-    const [key = ''] = keys;
     const { clock, port } = this;
-    const node = clock === undefined ? port.nodeOf(key) : undefined;
+    const node = clock === undefined ? port.nodeOf(keys[0] ?? '') : undefined;
     const notAfter = this.#servers.notAfter(node, expires);
     const prescribed = clock?.now() ?? at;
     const margin = clock !== undefined ? TEST_MARGIN_MS : at > 0 ? NODE_MARGIN_MS : 0;
-    const head = `[${String(prescribed)},${String(margin)},${String(notAfter)},`;
+    const argument = `[${String(prescribed)},${String(margin)},${String(notAfter)},${tail}]`;
     const sent = performance.now();
-    const reply = new ReplyReader(await run(port, DECIDE, keys, [`${head}${tail}]`], expires));
-    if (node !== undefined && prescribed === 0) this.#servers.learn(node, reply.at, sent, performance.now());
-    if (reply.isLate) throw tooLate();
-    return decisions.map(items => reply.read(items));
+    const answer = (raw: unknown): (Outcome | Error)[] => {
+      const reply = new ReplyReader(raw);
+      if (node !== undefined && prescribed === 0)
+        this.#servers.learn(node, reply.at, sent, performance.now());
+      if (reply.isLate) throw tooLate();
+      return decisions.map(items => reply.read(items));
+    };
+    return run(port, DECIDE, keys, [argument], answer, expires);
   }
 }
 

@@ -27,7 +27,7 @@ export class CellReader {
     const step = this.#isSplit() ? 1 : MOST_PER_CALL;
     for (let i = 0; i < hashes.length; i += step) {
       const some = hashes.slice(i, i + step);
-      const reply = list(await run(port, INSPECT, some.map(keyOf), [timeArgs[0]]));
+      const reply = await run(port, INSPECT, some.map(keyOf), [timeArgs[0]], listOf);
       now = Number(reply[0]);
       some.forEach((hash, n) => cells.set(hash, storedCells(reply[n + 1])));
     }
@@ -37,13 +37,13 @@ export class CellReader {
 
 /** Cells in the form of `lua/shared/reply.lua`. */
 export function storedCells(reply: unknown): StoredCell[] {
-  return list(reply).map(entry => {
-    const [scope, block, counters] = list(entry);
+  return listOf(reply).map(entry => {
+    const [scope, block, counters] = listOf(entry);
     const [since = 0, until = 0, manual = 0, strikes = 0] = numbers(block);
     const cell: Cell = {
       v: CELL_VERSION,
-      counters: list(counters).map(counterOf),
-      ...(list(block).length === 0
+      counters: listOf(counters).map(counterOf),
+      ...(listOf(block).length === 0
         ? {}
         : { block: { since, until: until < 0 ? null : until, manual: manual === 1, strikes } }),
     };
@@ -52,15 +52,16 @@ export function storedCells(reply: unknown): StoredCell[] {
 }
 
 function counterOf(reply: unknown): Counter {
-  const [algorithm, windowMs, until, state, holds] = list(reply);
+  const [algorithm, windowMs, until, state, holds] = listOf(reply);
   return {
     algorithm: ALGORITHM_NAMES[Number(algorithm) - 1] ?? 'sliding-window',
     windowMs: Number(windowMs),
     holds: numbers(holds),
     until: Number(until),
-    ...(list(state).length === 0 ? {} : { state: numbers(state) }),
+    ...(listOf(state).length === 0 ? {} : { state: numbers(state) }),
   };
 }
 
-const list = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? (reply as unknown[]) : []);
-const numbers = (reply: unknown): number[] => list(reply).map(Number);
+export const listOf = (reply: unknown): readonly unknown[] =>
+  Array.isArray(reply) ? (reply as unknown[]) : [];
+const numbers = (reply: unknown): number[] => listOf(reply).map(Number);

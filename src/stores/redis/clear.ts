@@ -13,7 +13,7 @@ export async function clearKeys(caller: Caller, scopes?: readonly string[]): Pro
   const pattern = `${escapeGlob(prefix)}:${scopes === undefined ? '*' : '{*}'}`;
   const forget = async (key: string): Promise<void> => {
     if (scopes === undefined) await port.send(key, ['UNLINK', key], Infinity);
-    else await run(port, FORGET, [key], [...timeArgs, ...scopes]);
+    else await run(port, FORGET, [key], [...timeArgs, ...scopes], () => undefined);
   };
   for (const send of await port.masters()) {
     let cursor = '0';

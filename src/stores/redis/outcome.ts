@@ -53,14 +53,10 @@ export class ReplyReader {
       this.#next += 2;
       return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`);
     }
-    const readings: Reading[] = [];
     const blocks: BlockNews[] = [];
-    const blockStarted: number[] = [];
-    for (let i = 0; i < items.length; i++) {
-      const rule = items[i]?.rule;
-      if (rule !== undefined) readings.push(this.#reading(rule, i, blocks));
-    }
-    for (const { item, news } of blocks) if (news === 'started') blockStarted.push(item);
+    const readings = items.map(({ rule }, i) => this.#reading(rule, i, blocks));
+    if (blocks.length === 0) return { at: this.at, readings, blockStarted: NONE, blocks: NONE };
+    const blockStarted = blocks.flatMap(({ item, news }) => (news === 'started' ? [item] : []));
     return { at: this.at, readings, blockStarted, blocks };
   }
 

@@ -1,12 +1,12 @@
 import { decides } from '../../core/operation.js';
-import type { Batch } from '../../core/operation.js';
+import type { Batch, BatchItem } from '../../core/operation.js';
 import type { BatchResult, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
 import { liveCells } from '../live-cell.js';
 import { Batcher } from './batcher.js';
 import type { Waiting } from './batcher.js';
 import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
-import { CellReader, storedCells } from './cell-reader.js';
+import { CellReader, listOf, storedCells } from './cell-reader.js';
 import { clearKeys } from './clear.js';
 import { portFor } from './clients/detect.js';
 import { DenyCache } from './deny-cache.js';
@@ -56,19 +56,13 @@ export class RedisStore implements Store {
   apply(batch: Batch, deadlineMs?: number): BatchResult | Promise<BatchResult> {
     const denied = this.#denied.find(batch);
     if (denied !== undefined) return denied;
-    const expires = deadlineMs === undefined ? Infinity : performance.now() + deadlineMs;
+    const isEffect = !batch.every(asks);
+    if (isEffect) this.#denied.drop(batch);
+    const { epoch } = this.#denied;
     return new Promise((resolve, reject) => {
-      const isEffect = batch.some(({ operation }) => !decides(operation));
-      if (isEffect) this.#denied.drop(batch);
-      const { epoch } = this.#denied;
-      const done = (outcome: Outcome): void => {
-        if (isEffect) this.#denied.drop(batch);
-        this.#denied.learn(batch, outcome, epoch);
-        if (outcome.blocks.length > 0) this.#noteBlocks(batch, outcome);
-        resolve(outcome);
-      };
-      const waiting: Waiting = { items: batch, expires, deadlineMs, resolve: done, reject };
-      const wait = this.#gate.enter(this.#keyOf(batch), expires === Infinity ? undefined : expires);
+      const waiting: Waiting = { items: batch, deadlineMs, isEffect, epoch, resolve, reject };
+      const expires = deadlineMs === undefined ? undefined : performance.now() + deadlineMs;
+      const wait = this.#gate.enter(this.#keyOf(batch), expires);
       if (wait === undefined) this.#add(waiting);
       else {
         wait.then(() => {
@@ -90,49 +84,57 @@ export class RedisStore implements Store {
 
   readonly #send = (batch: readonly Waiting[]): void => {
     if (!this.#isSplit) {
-      void this.#call(batch);
+      this.#call(batch);
       return;
     }
     const bySubject = new Map<string, Waiting[]>();
     for (const waiting of batch) {
       const hash = waiting.items[0]?.subject.hash ?? '';
       if (waiting.items.some(({ subject }) => subject.hash !== hash)) {
-        decideSpread(this.#caller, waiting.items as Batch, waiting.expires).then(
-          waiting.resolve,
-          waiting.reject,
-        );
+        this.#spread(waiting);
         continue;
       }
       const same = bySubject.get(hash);
       if (same === undefined) bySubject.set(hash, [waiting]);
       else same.push(waiting);
     }
-    for (const same of bySubject.values()) void this.#call(same);
+    for (const same of bySubject.values()) this.#call(same);
   };
 
-  async #call(batch: readonly Waiting[]): Promise<void> {
-    try {
-      // Counted from now: where something blocked the event loop since, the caller waits on for as long.
-      const deadlineMs = batch[0]?.deadlineMs;
-      const expires = deadlineMs === undefined ? Infinity : performance.now() + deadlineMs;
-      const outcomes = await this.#caller.decide(
-        batch.map(({ items }) => items),
-        expires,
-      );
-      batch.forEach(({ resolve, reject }, i) => {
-        const outcome = outcomes[i];
-        if (outcome === undefined || outcome instanceof Error) reject(outcome);
-        else resolve(outcome);
-      });
-    } catch (error) {
-      if (errorWord(error) === 'CROSSSLOT' && !this.#isSplit) {
-        // It was turned away before anything ran: the same decisions may go again, each by itself.
-        this.#split();
-        this.#send(batch);
-        return;
-      }
-      for (const { reject } of batch) reject(error);
-    }
+  #spread(waiting: Waiting): void {
+    decideSpread(this.#caller, waiting.items, expiryOf(waiting)).then(outcome => {
+      this.#done(waiting, outcome);
+    }, waiting.reject);
+  }
+
+  #call(batch: readonly Waiting[]): void {
+    const [first] = batch;
+    if (first === undefined) return;
+    this.#caller.decide(batch.map(itemsOf), expiryOf(first)).then(
+      outcomes => {
+        batch.forEach((waiting, i) => {
+          const outcome = outcomes[i];
+          if (outcome === undefined || outcome instanceof Error) waiting.reject(outcome);
+          else this.#done(waiting, outcome);
+        });
+      },
+      (error: unknown) => {
+        if (errorWord(error) === 'CROSSSLOT' && !this.#isSplit) {
+          // It was turned away before anything ran: the same decisions may go again, each by itself.
+          this.#split();
+          this.#send(batch);
+          return;
+        }
+        for (const { reject } of batch) reject(error);
+      },
+    );
+  }
+
+  #done({ items, isEffect, epoch, resolve }: Waiting, outcome: Outcome): void {
+    if (isEffect) this.#denied.drop(items);
+    this.#denied.learn(items, outcome, epoch);
+    if (outcome.blocks.length > 0) this.#noteBlocks(items, outcome);
+    resolve(outcome);
   }
 
   #split(): void {
@@ -164,9 +166,14 @@ export class RedisStore implements Store {
     this.#forgetDenied(subjectHash, scope);
     const { keyOf, timeArgs } = this.#caller;
     const scopes = scope === undefined ? [] : [scope];
-    const reply = await run(this.#port, FORGET, [keyOf(subjectHash)], [...timeArgs, ...scopes]);
+    const [now, removed] = await run(
+      this.#port,
+      FORGET,
+      [keyOf(subjectHash)],
+      [...timeArgs, ...scopes],
+      listOf,
+    );
     this.#forgetDenied(subjectHash, scope);
-    const [now, removed] = Array.isArray(reply) ? (reply as unknown[]) : [];
     return liveCells(storedCells(removed), Number(now));
   }
 
@@ -193,3 +200,13 @@ export class RedisStore implements Store {
     this.#port.close();
   }
 }
+
+const asks = ({ operation }: BatchItem): boolean => decides(operation);
+const itemsOf = ({ items }: Waiting): Batch => items;
+
+/**
+ * Counted from the sending, not from the call: where something has blocked the event loop in between, the caller waits on for
+ * as long.
+ */
+const expiryOf = ({ deadlineMs }: Waiting): number =>
+  deadlineMs === undefined ? Infinity : performance.now() + deadlineMs;

@@ -22,20 +22,21 @@ export const INSPECT = script(inspectText);
 /**
  * Runs a script. It is loaded lazily: a server that does not know it (a restart, a failover, SCRIPT FLUSH, another node)
  * has run nothing, and gets the same call once more with the text. Nothing else is ever sent twice.
+ *
+ * @param then what to make of the reply
  */
-export async function run(
+export function run<T>(
   port: RedisPort,
   { text, sha }: Script,
   keys: readonly string[],
   args: readonly string[],
+  then: (reply: unknown) => T,
   expires = Infinity,
-): Promise<unknown> {
+): Promise<T> {
   const [key = ''] = keys;
-  const rest = [String(keys.length), ...keys, ...args];
-  try {
-    return await port.send(key, ['EVALSHA', sha, ...rest], expires);
-  } catch (error) {
+  const count = String(keys.length);
+  return port.send(key, ['EVALSHA', sha, count, ...keys, ...args], expires).then(then, (error: unknown) => {
     if (errorWord(error) !== 'NOSCRIPT' || performance.now() > expires) throw error;
-    return port.send(key, ['EVAL', text, ...rest], expires);
-  }
+    return port.send(key, ['EVAL', text, count, ...keys, ...args], expires).then(then);
+  });
 }

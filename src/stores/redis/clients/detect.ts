@@ -19,7 +19,8 @@ const EXPECTED =
  * @throws TypeError `ERR_LIMITKEEPER_OPTION_TYPE` for anything else, and for a client that its user has closed.
  */
 export function portFor(client: unknown): RedisPort {
-  if (typeof client !== 'object' || client === null) throw wrong(`${EXPECTED}, got ${receivedSecret(client)}.`);
+  if (typeof client !== 'object' || client === null)
+    throw wrong(`${EXPECTED}, got ${receivedSecret(client)}.`);
   if (has(client, 'sendCommand', 'function') && has(client, 'status', 'string')) return ioredisPort(client);
   if (has(client, 'isOpen', 'boolean') && has(client, 'isReady', 'boolean')) return nodeRedisPort(client);
   if (isUpstash(client)) return new UpstashPort(client);

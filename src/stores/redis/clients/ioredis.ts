@@ -27,6 +27,7 @@ export interface IoredisCluster extends IoredisClient {
 
 export interface IoredisCommand {
   readonly promise: Promise<unknown>;
+  resolve: (reply: unknown) => void;
   reject: (error: Error) => void;
   toWritable: (socket: unknown) => string | Uint8Array;
 }
@@ -138,9 +139,16 @@ export class IoredisPort implements RedisPort {
     const [name = '', ...rest] = args;
     const command = new this.#Command(name, rest, { replyEncoding: 'utf8' });
     sendOnce(command);
+    const { resolve, reject } = command;
     this.#underWay.add(command);
-    const done = () => this.#underWay.delete(command);
-    command.promise.then(done, done);
+    command.resolve = reply => {
+      this.#underWay.delete(command);
+      resolve(reply);
+    };
+    command.reject = error => {
+      this.#underWay.delete(command);
+      reject(error);
+    };
     return sent(this.#client, command);
   }
 
