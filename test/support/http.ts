@@ -23,6 +23,8 @@ export interface Call {
   readonly headers?: http.OutgoingHttpHeaders;
   /** A text, or what is sent as JSON. */
   readonly body?: unknown;
+  /** Keeps connections; without one each request has a connection of its own. */
+  readonly agent?: http.Agent;
 }
 
 const servers = new Set<http.Server>();
@@ -44,8 +46,8 @@ export async function closeServers(): Promise<void> {
   servers.clear();
 }
 
-/** One request on a connection of its own. */
-export function call(url: string, { method = 'GET', headers = {}, body }: Call = {}): Promise<Reply> {
+/** One request, and the whole answer. */
+export function call(url: string, { method = 'GET', headers = {}, body, agent }: Call = {}): Promise<Reply> {
   const payload = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const isJson = payload !== undefined && typeof body !== 'string';
   return new Promise((resolve, reject) => {
@@ -53,7 +55,7 @@ export function call(url: string, { method = 'GET', headers = {}, body }: Call =
       url,
       {
         method,
-        agent: false,
+        agent: agent ?? false,
         headers: {
           ...(isJson ? { 'Content-Type': 'application/json' } : {}),
           ...(payload === undefined ? {} : { 'Content-Length': Buffer.byteLength(payload) }),
@@ -110,6 +112,16 @@ export function together(count: number, send: (i: number) => Promise<Reply>): Pr
   return Promise.all(Array.from({ length: count }, (_, i) => send(i)));
 }
 
+/** A gate that handlers wait at until the test opens it. */
+export class Gate {
+  readonly passed: Promise<void>;
+  open: () => void = () => {};
+
+  constructor() {
+    this.passed = new Promise(done => (this.open = done));
+  }
+}
+
 export function times(count: number, value: number): number[] {
   return Array.from({ length: count }, () => value);
 }
@@ -121,11 +133,11 @@ export function tally(replies: readonly Reply[]): Record<number, number> {
   return counts;
 }
 
-/** Waits until something is so, for at most two seconds. */
+/** Waits until something is so, for at most ten seconds. */
 export async function until(isSo: () => boolean): Promise<void> {
-  const end = performance.now() + 2000;
+  const end = performance.now() + 10_000;
   while (!isSo()) {
-    if (performance.now() > end) throw new Error('it did not become so within two seconds');
+    if (performance.now() > end) throw new Error('it did not become so within ten seconds');
     await pause(2);
   }
 }
