@@ -129,7 +129,7 @@ test('the plan of a rule makes the same rule again, also through JSON', () => {
         expect(again).toStrictEqual(rule);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: 250 },
   );
 });
 
@@ -141,7 +141,7 @@ describe('seconds in milliseconds', () => {
         // As sums and products of fractions come out; beyond 52 days such an error is more than 1e-6 ms.
         if (ms < 4e9) expect(milliseconds((ms / 1000) * (1 + Number.EPSILON), 'x', { zero: false })).toBe(ms);
       }),
-      { numRuns: 2000 },
+      { numRuns: 400 },
     );
   });
 
@@ -154,7 +154,7 @@ describe('seconds in milliseconds', () => {
           expect(() => milliseconds((ms + part) / 1000, 'x', { zero: true })).toThrow('whole milliseconds');
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 400 },
     );
   });
 
@@ -189,7 +189,7 @@ describe('the exactness bound: capacity × window in ms ≤ 2^52', () => {
           }
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 
@@ -211,7 +211,7 @@ describe('the exactness bound: capacity × window in ms ≤ 2^52', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 400 },
     );
   });
 });
