@@ -83,6 +83,46 @@ describe('a busy process is not a dead store', () => {
     expect(call.times).toBe(0);
   });
 
+  test('and where it was busy before: what was not due when the timer fired waits for the next look', () => {
+    let now = 0;
+    let fire: () => void = () => {};
+    let look: () => void = () => {};
+    const timer = { unref: () => timer, refresh: () => timer };
+    const mocks = [
+      jest.spyOn(performance, 'now').mockImplementation(() => now),
+      jest.spyOn(globalThis, 'setTimeout').mockImplementation(((tick: () => void) => {
+        fire = tick;
+        return timer;
+      }) as never),
+      jest.spyOn(globalThis, 'setImmediate').mockImplementation(((
+        check: (at: number) => void,
+        at: number,
+      ) => {
+        look = () => check(at);
+      }) as never),
+    ];
+    const at = (fired: number, looked: number) => {
+      now = fired;
+      fire();
+      now = looked;
+      look();
+    };
+    try {
+      const call = watch(new Deadlines(120));
+      // Blocked until 500: the call has time until 620.
+      at(500, 500);
+      for (let time = 515; time < 600; time += 15) at(time, time);
+      at(600, 604);
+      // Due between the timer and the look, which something delays: nobody has read the socket since.
+      at(619, 700);
+      expect(call.times).toBe(0);
+      at(715, 715);
+      expect(call.times).toBe(1);
+    } finally {
+      for (const mock of mocks) mock.mockRestore();
+    }
+  });
+
   test('but a store that is dead as well is found out after one more time allowed', async () => {
     const deadlines = new Deadlines(TIMEOUT);
     const call = watch(deadlines);
