@@ -160,9 +160,13 @@ const less = (wait: number | null, elapsed: number): number | null =>
   wait === null ? null : Math.max(0, wait - elapsed);
 
 function later(reading: Reading, elapsed: number): Reading {
-  const { retryAfterMs, moreAfterMs, resetAfterMs } = reading;
+  const { scope, allowed, reason, limit, remaining, retryAfterMs, moreAfterMs, resetAfterMs } = reading;
   return {
-    ...reading,
+    scope,
+    allowed,
+    reason,
+    limit,
+    remaining,
     retryAfterMs: less(retryAfterMs, elapsed),
     moreAfterMs: less(moreAfterMs, elapsed),
     resetAfterMs: less(resetAfterMs, elapsed),

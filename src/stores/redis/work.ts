@@ -42,6 +42,9 @@ const ALGORITHM_CODES: Record<AlgorithmName, number> = {
 
 export const ALGORITHM_NAMES = Object.keys(ALGORITHM_CODES) as AlgorithmName[];
 
+/** As `lua/decide.lua` knows it. */
+const USUAL_HOLD_MS = 60_000;
+
 const codes = new WeakMap<Rule, RuleCode>();
 let batches = 0;
 
@@ -49,16 +52,17 @@ function codeOf(rule: Rule): RuleCode {
   const known = codes.get(rule);
   if (known !== undefined) return known;
   const { scope, algorithm, limit, windowMs, capacity, align, shadow, holdMs, blockMs } = rule;
+  // What is usual is left out: it would travel with every call.
   const json = JSON.stringify({
     scope,
     algorithm: ALGORITHM_CODES[algorithm],
     limit,
     window: windowMs,
-    capacity,
-    epoch: align === 'epoch',
-    shadow,
-    hold: holdMs,
-    ladder: blockMs,
+    ...(capacity === limit ? {} : { capacity }),
+    ...(align === 'epoch' ? { epoch: true } : {}),
+    ...(shadow ? { shadow } : {}),
+    ...(holdMs === USUAL_HOLD_MS ? {} : { hold: holdMs }),
+    ...(blockMs.length === 0 ? {} : { ladder: blockMs }),
   });
   const code = { json, batch: 0, index: 0 };
   codes.set(rule, code);

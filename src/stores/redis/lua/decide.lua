@@ -6,7 +6,8 @@
 --   prescribed the time of the call, or 0 for the server's own
 --   margin     ms that keys are kept longer, where the time is prescribed
 --   notAfter   server time in ms, or 0: later than that nothing is decided nor counted
---   rules      [{ scope, algorithm (1-5), limit, window, capacity, epoch, shadow, hold, ladder }, …]
+--   rules      [{ scope, algorithm (1-5), limit, window, capacity (limit), epoch (false), shadow (false), hold (60000),
+--              ladder ([]) }, …]; in brackets what is meant where it is left out
 --   work       flat numbers. For each decision: how many items, then for each item: key, rule (both from 1), operation
 --              and its own numbers:
 --     1 consume cost · 2 peek cost · 3 reserve cost · 4 settle at, held, actual · 5 charge units
@@ -25,6 +26,12 @@ if notAfter > 0 and now > notAfter then
   return { now }
 end
 --@include shared/slot.lua
+for i = 1, #rules do
+  local rule = rules[i]
+  rule.capacity = rule.capacity or rule.limit
+  rule.hold = rule.hold or 60000
+end
+
 local cellsOf, existed, dirty = {}, {}, {}
 
 local function cellAt(key, scope)

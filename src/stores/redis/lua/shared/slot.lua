@@ -100,7 +100,7 @@ end
 
 local function startSlotBlock(slot)
   local ladder = slot.rule.ladder
-  if #ladder > 0 and not isStanding(slot.block, now) then
+  if ladder and not isStanding(slot.block, now) then
     setBlock(slot, blocking().start(slot.block, ladder, now))
     slot.started = true
   end
