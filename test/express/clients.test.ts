@@ -9,7 +9,7 @@ afterEach(closeServers);
 
 const RULES: readonly (readonly [string, Partial<RateLimitOptions>])[] = [
   ['a fixed window', { algorithm: 'fixed-window', windowSec: 2 }],
-  ['a sliding window', { windowSec: 2 }],
+  ['a sliding window', { windowSec: 1 }],
   ['a bucket', { algorithm: 'token-bucket', windowSec: 2 }],
   ['a block that outlasts its window', { algorithm: 'fixed-window', windowSec: 1.5, blockSec: 2.2 }],
 ];
