@@ -1,1 +1,156 @@
-document.title = 'Limits';
+import { Api, ApiError } from './api.js';
+import type { Overview } from './api.js';
+import { Blocks } from './blocks.js';
+import type { Desk } from './desk.js';
+import { byId, setText, show } from './dom.js';
+import { Live } from './live.js';
+import { Lookup } from './lookup.js';
+import { Rules } from './rules.js';
+import { learnTime } from './time.js';
+
+const POLL_MS = 1500;
+const SLOWEST_POLL_MS = 10_000;
+const SHORTEST_PAUSE_MS = 400;
+/** What a header can carry. */
+const SENDABLE = /^[\x20-\x7e]+$/;
+
+const entrance = document.documentElement.dataset['entrance'];
+
+/** Shows the door again, with a word of why. The key that was used is gone with the desk. */
+function shut(why: string): void {
+  show(byId('desk'), false);
+  show(byId('door'), true);
+  show(byId('leave'), false);
+  show(byId('connection'), false);
+  show(byId('key-form'), entrance === 'key');
+  show(byId('no-session'), entrance !== 'key');
+  setText(byId(entrance === 'key' ? 'key-error' : 'session-error'), why);
+  if (entrance === 'key') byId('key').focus();
+}
+
+/** Opens the desk if the key does: asks for the rules with it, and goes on asking. */
+async function open(key: string | undefined): Promise<void> {
+  const api = new Api(key);
+  let overview: Overview;
+  try {
+    overview = await api.get<Overview>('scopes?recent=1');
+  } catch (error) {
+    shut(error instanceof ApiError ? error.message : 'The answer could not be read.');
+    return;
+  }
+  setText(byId('key-error'), '');
+  show(byId('door'), false);
+  show(byId('desk'), true);
+  show(byId('connection'), true);
+  show(byId('leave'), entrance === 'key');
+  await work(api, overview);
+}
+
+let wake: () => void = () => undefined;
+const desk: Desk = {
+  api: new Api(undefined),
+  mayWrite: false,
+  changed: () => {
+    wake();
+    void lookup.refresh();
+  },
+  lookUp: hash => {
+    lookup.byHash(hash);
+  },
+};
+const rules = new Rules();
+const lookup = new Lookup(desk);
+const blocks = new Blocks(desk);
+const live = new Live(desk, () => {
+  wake();
+});
+
+/** The page at work: asks, listens and shows, until the door is shut. */
+async function work(api: Api, first: Overview): Promise<void> {
+  desk.api = api;
+  desk.mayWrite = first.access === 'all';
+  lookup.restrict();
+  blocks.clear();
+  learnTime(first.at);
+  rules.show(first);
+  byId(desk.mayWrite ? 'one' : 'lookup-title').focus();
+  void live.run();
+
+  let lastAnswer = Date.now();
+  let failures = 0;
+  for (;;) {
+    try {
+      const [overview, list] = await Promise.all([api.get<Overview>('scopes?recent=1'), blocks.load()]);
+      learnTime(overview.at);
+      rules.show(overview);
+      blocks.show(list);
+      failures = 0;
+      lastAnswer = Date.now();
+      connected(true, desk.mayWrite ? 'Live' : 'Live, read-only');
+    } catch (error) {
+      failures += 1;
+      if (error instanceof ApiError && error.status === 403) {
+        live.end();
+        shut(
+          entrance === 'key'
+            ? 'The key is no longer accepted. Type it again, or another one.'
+            : error.message,
+        );
+        return;
+      }
+      const why = error instanceof ApiError ? error.message : 'The answer could not be read.';
+      const since = Math.round((Date.now() - lastAnswer) / 1000);
+      connected(false, `Reconnecting. ${why} What you see is ${String(since)} s old.`);
+    }
+    await pause(Math.min(POLL_MS * 2 ** Math.min(failures, 3), SLOWEST_POLL_MS));
+    await visible();
+  }
+}
+
+/** Waits, or until something wakes it: an event, or what the reader did. An attack wakes it often, and is not followed. */
+async function pause(ms: number): Promise<void> {
+  const start = Date.now();
+  await new Promise<void>(resolve => {
+    let timer = setTimeout(resolve, ms);
+    wake = () => {
+      clearTimeout(timer);
+      timer = setTimeout(resolve, Math.max(0, start + SHORTEST_PAUSE_MS - Date.now()));
+    };
+  });
+}
+
+function connected(isConnected: boolean, text: string): void {
+  const line = byId('connection');
+  line.classList.toggle('away', !isConnected);
+  setText(line, text);
+}
+
+/** A tab that nobody looks at asks for nothing. */
+async function visible(): Promise<void> {
+  if (!document.hidden) return;
+  await new Promise<void>(resolve => {
+    const check = (): void => {
+      if (document.hidden) return;
+      document.removeEventListener('visibilitychange', check);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', check);
+  });
+}
+
+byId('key-form').addEventListener('submit', event => {
+  event.preventDefault();
+  const input = byId('key', HTMLInputElement);
+  const key = input.value.trim();
+  input.value = '';
+  if (SENDABLE.test(key)) void open(key);
+  else shut('A key is made of letters, digits and signs without accents.');
+});
+byId('leave').addEventListener('click', () => {
+  // Everything of this visit lives in this document: a new one knows nothing.
+  location.reload();
+});
+byId('try-again').addEventListener('click', () => void open(undefined));
+
+if (entrance === 'key') byId('key').focus();
+else void open(undefined);
