@@ -53,7 +53,9 @@ export class LimiterRun {
     this.decidedAt = decision.at;
     this.local = decision.degraded === 'local';
     this.rules = rules;
-    this.#read(decision, rules);
+    rules.forEach((run, i) => {
+      run.reading = decision.readings[i];
+    });
     for (const run of rules) {
       run.refused = run.reading?.allowed === false;
       run.taken = decision.allowed && run.reading?.allowed === true && run.item.operation.type !== 'peek';
@@ -63,17 +65,23 @@ export class LimiterRun {
   /** A decision as of now: the latest readings in the place of the earlier ones. */
   settled(decision: Decision, rules: readonly RuleRun[]): void {
     if (this.decision === undefined || decision.readings.length === 0) return;
-    this.#read(decision, rules);
+    rules.forEach((run, i) => {
+      run.reading = forNextRequest(decision.readings[i], run.cost);
+    });
     const readings = this.rules.flatMap(({ reading }) => reading ?? []);
     this.decision = { ...this.decision, ...fold(readings, decision.at) };
     this.silent = false;
   }
+}
 
-  #read(decision: Decision, rules: readonly RuleRun[]): void {
-    rules.forEach((run, i) => {
-      run.reading = decision.readings[i];
-    });
-  }
+/**
+ * What an effect answers is read for a cost of 0: of a block of a minute in a window of an hour it says "a minute". The
+ * client comes back with a request that costs something and must be told when that passes, or he waits as told, is
+ * refused again, and starts the next block. For a cost above 1 this is when the first unit fits; more is not known here.
+ */
+function forNextRequest(reading: RuleReading | undefined, cost: number): RuleReading | undefined {
+  if (reading === undefined || reading.allowed || cost === 0) return reading;
+  return { ...reading, retryAfterMs: reading.moreAfterMs };
 }
 
 /** All limiters that a request has met, in order. */
