@@ -1,5 +1,6 @@
 import type { Decision, Receipt } from '../../src/core/decision.js';
 import { MemoryStore } from '../../src/stores/memory/memory-store.js';
+import { spentReceipts } from '../../src/core/spent.js';
 import { FakeClock } from '../../src/testing/fake-clock.js';
 import { limiterOn } from '../support/limiters.js';
 import { NOON } from '../support/decisions.js';
@@ -288,4 +289,13 @@ describe('what is no receipt is refused, and reaches no store', () => {
       message: expect.stringContaining('the decision'),
     });
   });
+});
+
+test('spent receipts are remembered within a bound, the oldest forgotten first', () => {
+  const spent = spentReceipts();
+  for (let i = 0; i < 10_000; i += 1) expect(spent.spend(`receipt ${String(i)}`)).toBe(true);
+  expect(spent.spend('receipt 0')).toBe(false);
+  expect(spent.spend('one more')).toBe(true);
+  expect(spent.spend('receipt 1')).toBe(false);
+  expect(spent.spend('receipt 0')).toBe(true);
 });
