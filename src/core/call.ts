@@ -37,8 +37,9 @@ export function isSubjectMap(
 }
 
 export function costFor(costs: Costs | undefined, scope: string, other: number): number {
-  if (typeof costs !== 'object') return costs ?? other;
-  return Object.hasOwn(costs, scope) ? (costs[scope] ?? other) : other;
+  const cost = typeof costs === 'object' && Object.hasOwn(costs, scope) ? costs[scope] : costs;
+  // 0 more makes 0 of -0, which JSON, and so a receipt, would not keep.
+  return (typeof cost === 'number' ? cost : other) + 0;
 }
 
 /** Plans by scope, and not one plan for all: plans stand in it, also under a scope that is called "limit". */

@@ -120,7 +120,8 @@ function entryOf(rule: LimiterRule, where: string): LimiterEntry {
 }
 
 export function checkCost(cost: unknown, option: string): number {
-  if (typeof cost === 'number' && Number.isSafeInteger(cost) && cost >= 0) return cost;
+  // Not -0: JSON, and so a receipt, would bring it back as 0.
+  if (typeof cost === 'number' && Number.isSafeInteger(cost) && cost >= 0) return cost + 0;
   const make = typeof cost === 'number' ? rangeError : typeError;
   throw make('ERR_LIMITKEEPER_COST', `${option} must be a whole number ≥ 0, got ${received(cost)}.`, {
     option,
