@@ -14,6 +14,19 @@ const rule = { scope: 'mail', limit: 10, windowSec: 60, algorithm: 'fixed-window
 const overJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 describe('decision and receipt are plain data', () => {
+  test('also with a cost of -0, wherever it was named', async () => {
+    for (const [own, named] of [
+      [-0, undefined],
+      [1, -0],
+      [1, { mail: -0 }],
+    ] as const) {
+      const limiter = limiterOn(clock, { ...rule, cost: own });
+      const decision = await limiter.consume('alice', named === undefined ? {} : { cost: named });
+      expect(decision.receipt?.rules).toHaveLength(1);
+      expect(overJson(decision)).toStrictEqual(decision);
+    }
+  });
+
   test('that survives JSON', async () => {
     const limiter = limiterOn(clock, {
       rules: [
