@@ -28,6 +28,8 @@ const escape = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 const shared = {
   testEnvironment: 'node',
+  // A crowded machine is slow; what must be quick asserts it itself.
+  testTimeout: 30_000,
   transform: {
     '\\.[cm]?[jt]s$': [
       '@swc/jest',

@@ -114,11 +114,12 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
 
   test('an answer that comes too late is thrown away: the request was let pass, and one answer leaves', async () => {
     await start();
-    const slow = new RemoteStore(new MemoryStore(), 80);
+    // Far behind the deadline, also where a crowded machine makes the guard grant it once more.
+    const slow = new RemoteStore(new MemoryStore(), 1000);
     store.apply = slow.apply.bind(slow);
     const reply = await call(url);
     expect([reply.status, reply.headers['x-ratelimit-limit']]).toEqual([200, undefined]);
-    await pause(80);
+    await pause(1100);
     expect(reached).toHaveBeenCalledTimes(1);
   });
 
