@@ -86,9 +86,41 @@ local function rarely()
   return rare
 end
 
+-- Lua 5.1 hands on a few thousand values at once, and a subject may have a thousand cells of four items each.
+local MOST_AT_ONCE = 1000
+
+local function unpackItems(value)
+  -- No item is shorter than a byte.
+  if #value <= MOST_AT_ONCE then
+    return { cmsgpack.unpack(value) }
+  end
+  local values, n, offset = {}, 0, 0
+  while offset >= 0 do
+    local some = { cmsgpack.unpack_limit(value, MOST_AT_ONCE, offset) }
+    offset = some[1]
+    for i = 2, #some do
+      n = n + 1
+      values[n] = some[i]
+    end
+  end
+  return values
+end
+
+local function packItems(items)
+  local n = #items
+  if n <= MOST_AT_ONCE then
+    return cmsgpack.pack(unpack(items))
+  end
+  local pieces = {}
+  for i = 1, n, MOST_AT_ONCE do
+    pieces[#pieces + 1] = cmsgpack.pack(unpack(items, i, math.min(i + MOST_AT_ONCE - 1, n)))
+  end
+  return table.concat(pieces)
+end
+
 -- Comparing raises an error for what is no number, and is false for NaN: readCells catches both.
 local function parse(value)
-  local values = { cmsgpack.unpack(value) }
+  local values = unpackItems(value)
   if values[1] ~= VERSION then
     error('not a cell')
   end
@@ -218,5 +250,5 @@ local function writeCells(key, cells, now, margin)
       end
     end
   end
-  redis.call('SET', key, cmsgpack.pack(unpack(out)), 'PX', decimal(lifetime(cells, now) + margin))
+  redis.call('SET', key, packItems(out), 'PX', decimal(lifetime(cells, now) + margin))
 end
