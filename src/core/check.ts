@@ -95,7 +95,7 @@ export function knownOptions(options: object, known: readonly string[], where: s
     throw typeError(
       'ERR_LIMITKEEPER_UNKNOWN_OPTION',
       `unknown option ${JSON.stringify(name)} in ${where}.${near === undefined ? '' : ` Did you mean ${near}?`} Known are: ${known.join(', ')}.`,
-      { option: name },
+      { option: where.startsWith('rules[') ? `${where}.${name}` : name },
     );
   }
 }

@@ -1,5 +1,3 @@
-import { performance } from 'node:perf_hooks';
-
 /** One call that is waited for. */
 export interface Pending {
   due: number;

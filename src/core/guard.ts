@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import { isBatchResult } from './batch-result.js';
 import { Breaker } from './breaker.js';
 import { Deadlines } from './deadline.js';
@@ -7,6 +6,7 @@ import type { LimitkeeperError } from './errors.js';
 import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import type { Batch } from './operation.js';
+import { processWide } from './process-wide.js';
 import type { BatchResult, Store } from './store.js';
 
 /** What became of a call: a value in both cases, so that a refusal can never be taken for a failure, nor a failure for a refusal. */
@@ -15,7 +15,7 @@ export type Answer =
   | { readonly ok: false; readonly error: LimitkeeperError };
 
 /** One breaker per store, shared by all its limiters: what one of them learns, the others need not pay for again. */
-const breakers = new WeakMap<Store, Breaker>();
+const breakers = processWide('breakers.v1', () => new WeakMap<Store, Breaker>());
 
 /**
  * Stands between a limiter and its store: every call is answered within the deadline (late replies are thrown away), and

@@ -1,8 +1,9 @@
 import type { Batch } from './operation.js';
+import { processWide } from './process-wide.js';
 import type { BatchResult, Store, SyncStore } from './store.js';
 
 /** One for each store: limiters that share a store share its stand-in, too. */
-const standIns = new WeakMap<Store, SyncStore>();
+const standIns = processWide('stand-ins.v1', () => new WeakMap<Store, SyncStore>());
 
 /** The memory store of this process that decides while the real one is away (`failMode: 'local'`); made when first needed. */
 export class StandIn {
