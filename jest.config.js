@@ -28,8 +28,6 @@ const escape = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 const shared = {
   testEnvironment: 'node',
-  // A crowded machine is slow; what must be quick asserts it itself.
-  testTimeout: 30_000,
   transform: {
     '\\.[cm]?[jt]s$': [
       '@swc/jest',
@@ -53,6 +51,8 @@ const shared = {
 const ownProjects = OWN_PROJECTS.filter(name => existsSync(new URL(`test/${name}`, import.meta.url)));
 
 export default {
+  // A crowded machine is slow; what must be quick asserts it itself. (Jest reads it here only, not in a project.)
+  testTimeout: 30_000,
   projects: [
     {
       ...shared,
