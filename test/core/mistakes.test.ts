@@ -56,7 +56,7 @@ const mistakes: Mistake[] = [
     { rules: [{ ...good, store: 1 }] },
     'TypeError',
     'UNKNOWN_OPTION',
-    'store',
+    'rules[0].store',
     'rules[0]',
   ],
   ['rules that are none', { rules: undefined }, 'TypeError', TYPE, 'rules', 'undefined'],

@@ -64,7 +64,7 @@ const MISTAKES: readonly Mistake[] = [
   mistake({ ...OK, max: 5 }, 'UNKNOWN_OPTION', 'max', 'Known are'),
   mistake({ ...OK, windowMs: 60_000 }, 'UNKNOWN_OPTION', 'windowMs', 'Did you mean windowSec?'),
   mistake({ ...OK, headers: { draft: 8 } }, 'UNKNOWN_OPTION', 'draft', 'headers'),
-  mistake({ rules: [{ ...OK, store: {} }] }, 'UNKNOWN_OPTION', 'store', 'rules[0]'),
+  mistake({ rules: [{ ...OK, store: {} }] }, 'UNKNOWN_OPTION', 'rules[0].store', 'rules[0]'),
   mistake({ rules: [OK], limit: 5 }, 'UNKNOWN_OPTION', 'limit', 'rules'),
 
   mistake({ rules: [] }, 'OPTION_TYPE', 'rules', 'an array of 0'),
