@@ -1,4 +1,4 @@
-import { rangeError } from '../core/errors.js';
+import { typeError } from '../core/errors.js';
 import type { Limiter } from '../core/limiter.js';
 import type { LimiterEntry } from '../core/limiter-options.js';
 import type { Rule } from '../core/rule.js';
@@ -34,7 +34,7 @@ export class ManagedScopes {
   readonly #byName: ReadonlyMap<string, ManagedScope>;
 
   /**
-   * @throws RangeError `ERR_LIMITKEEPER_DUPLICATE_SCOPE` where two limiters count one scope in different places: nobody could
+   * @throws TypeError `ERR_LIMITKEEPER_DUPLICATE_SCOPE` where two limiters count one scope in different places: nobody could
    * tell which is meant.
    */
   constructor(limiters: readonly Limiter[]) {
@@ -79,7 +79,7 @@ export function actingRule({ template, own }: LimiterEntry): Rule {
 
 function checkSameCells(scope: string, a: Limiter, b: Limiter): void {
   if (a.engine.store === b.engine.store && sameHashing(a.hashing, b.hashing)) return;
-  throw rangeError(
+  throw typeError(
     'ERR_LIMITKEEPER_DUPLICATE_SCOPE',
     `scope ${JSON.stringify(scope)} is counted by two limiters with different stores or hashing. Give each a scope of its own, or each a router.`,
     { option: 'limiters' },
