@@ -89,6 +89,24 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     });
   });
 
+  test('local: what it has decided is settled there, also when the store is back by then', async () => {
+    await start({
+      failMode: 'local',
+      count: 'failures',
+      keyFn: () => 'alice',
+      outcome: (_req, res) => {
+        store.behaviour = 'answer';
+        return byStatus(_req, res);
+      },
+    });
+    store.behaviour = 'reject';
+    expect((await call(url, { headers: { 'X-Answer': '401' } })).headers['x-ratelimit-remaining']).toBe('1');
+    expect(store.asked).toEqual(['reserve']);
+    expect((await limiter.limiter.peek('alice')).remaining).toBe(2);
+    store.behaviour = 'reject';
+    expect((await limiter.limiter.peek('alice')).remaining).toBe(1);
+  });
+
   test('a dead store costs a few deadlines, not one a request, and comes back by itself', async () => {
     await start();
     const events: string[] = [];

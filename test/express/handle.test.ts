@@ -74,6 +74,25 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
       );
     });
 
+    test('one that refuses is tighter than any that allows, whatever remains', async () => {
+      let seen: unknown;
+      await handled(
+        [
+          {
+            scope: 'dear',
+            limit: 10,
+            cost: 11,
+            onLimited: (_req: unknown, _res: unknown, next: () => void) => next(),
+          },
+          { scope: 'cheap', limit: 3 },
+        ] as never,
+        ({ decision }) => {
+          seen = [decision.allowed, decision.scope, decision.reason, decision.remaining];
+        },
+      );
+      expect(seen).toEqual([false, 'dear', 'cost', 10]);
+    });
+
     test('without a limiter everything is allowed, and there is no scope', async () => {
       await handled([], async limit => {
         expect(limit.decision).toMatchObject({
@@ -292,6 +311,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
           [{ scope: 'a', cost: 5, reserve: true, count: 'failures' }],
           async (limit, res) => {
             await limit.settle(2);
+            await limit.settle(4);
             res.status(status).end();
           },
         );
@@ -306,7 +326,10 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
         [0, 6],
         [9, 10],
       ] as const) {
-        const { left } = await handled([{ scope: 'a', cost: 4 }], limit => limit.scope('a').refund(units));
+        const { left } = await handled([{ scope: 'a', limit: 20, cost: 4 }], async limit => {
+          await limit.scope('a').charge(10);
+          await limit.scope('a').refund(units);
+        });
         expect([units, await left()]).toEqual([units, [expected]]);
       }
     });

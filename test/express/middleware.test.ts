@@ -68,6 +68,16 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     expect(Number(replies[2]?.headers['retry-after'])).toBeGreaterThanOrEqual(56);
   });
 
+  test('an error of what is behind next belongs to its caller, and next is called once', () => {
+    const next = jest.fn(() => {
+      throw new Error('behind');
+    });
+    const req = { method: 'GET', headers: {}, ip: '203.0.113.7' };
+    const res = { headersSent: true };
+    expect(() => one()(req as never, res as never, next)).toThrow('behind');
+    expect(next).toHaveBeenCalledTimes(1);
+  });
+
   test('sub-applications and routers count with it like any middleware', async () => {
     const app = express();
     const sub = express();
