@@ -95,9 +95,9 @@ async function limitkeeper(name, prefix, rules, client, subject) {
   const limiter = createLimiter({
     rules: Array.from({ length: rules }, (_, i) => rule(i)),
     store,
-    storeTimeoutMs: 10_000,
+    storeTimeoutMs: 1000,
   });
-  const small = createLimiter({ scope: 'small', limit: 10, windowSec: HOUR, store, storeTimeoutMs: 10_000 });
+  const small = createLimiter({ scope: 'small', limit: 10, windowSec: HOUR, store, storeTimeoutMs: 1000 });
   let calls = 0;
   let rounds = 0;
   return {
@@ -125,7 +125,7 @@ async function limitkeeper(name, prefix, rules, client, subject) {
 
 async function blocked(client, subject) {
   const store = new RedisStore({ client, prefix: 'denied' });
-  const limiter = createLimiter({ scope: 'bench', limit: 5, windowSec: HOUR, store, storeTimeoutMs: 10_000 });
+  const limiter = createLimiter({ scope: 'bench', limit: 5, windowSec: HOUR, store, storeTimeoutMs: 1000 });
   // One attacker in each burst, not a thousand: the cache holds for a second.
   const attacker = i => subject(i % 20);
   for (let i = 0; i < 20; i++) await limiter.block(attacker(i), 'forever');
