@@ -4,7 +4,7 @@ import { entries } from './scripts/entries.js';
 
 // tsup makes one ES module of this file and what it imports, in which a bundled CommonJS module could require nothing.
 const { assemble } = createRequire(import.meta.url)('./scripts/assemble.cjs') as {
-  assemble(file: string): { text: string; files: string[] };
+  assemble: (file: string) => { text: string; files: string[] };
 };
 
 export default defineConfig({

@@ -37,7 +37,7 @@ it('forgets all endpoints of a user and nobody else on Redis, with 10,000 others
   const rule = ruleOf('/a', 10, 60);
   for (let start = 100_000; start < 110_000; start += 1000) {
     await Promise.all(
-      Array.from({ length: 1000 }, (_, i) =>
+      Array.from({ length: 1000 }, async (_, i) =>
         store.apply([
           { rule, subject: hashSubject(String(start + i), {}), operation: { type: 'consume', cost: 1 } },
         ]),
@@ -65,7 +65,7 @@ it('counts exactly ten of many checks at once, and bounds endpoints like any oth
 
   const subject = hashSubject('8', {});
   await Promise.all(
-    Array.from({ length: 1000 }, (_, i) =>
+    Array.from({ length: 1000 }, async (_, i) =>
       store.apply([{ rule: ruleOf(String(i), 10, 60), subject, operation: { type: 'consume', cost: 1 } }]),
     ),
   );
