@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RedisStore } from '../../src/stores/redis/index.js';
-import { replayVectors } from '../../src/testing/index.js';
-import type { VectorCase } from '../../src/testing/index.js';
+import { replayVectors, storeConformance } from '../../src/testing/index.js';
+import type { ConformanceStoreOptions, VectorCase } from '../../src/testing/index.js';
 import type { OpenClient } from '../support/redis/clients.js';
 import { startServers, TARGETS } from '../support/redis/targets.js';
 import type { Servers } from '../support/redis/targets.js';
@@ -37,6 +37,13 @@ describe.each(TARGETS)('$name', ({ open }) => {
 
   // Several targets share a server.
   const prefix = () => `conformance.${String(stores++)}`;
+
+  const storeOf = ({ clock, name }: ConformanceStoreOptions) =>
+    new RedisStore({ client: opened.client, prefix: name, ...(clock === undefined ? {} : { clock }) });
+
+  storeConformance(it, storeOf, { shared: true });
+  // On the server's own clock.
+  storeConformance(it, storeOf, { clock: false, shared: true });
 
   it('reproduces every value of the vectors', async () => {
     expect(cases.length).toBeGreaterThan(100);

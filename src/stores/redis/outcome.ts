@@ -19,6 +19,7 @@ export interface Outcome extends BatchResult {
 }
 
 const REASONS: readonly Reason[] = ['ok', 'blocked', 'cost', 'limit', 'held'];
+const LATE = -2;
 const STARTED = 8;
 const ENDED = 16;
 const STANDS = 32;
@@ -43,7 +44,7 @@ export class ReplyReader {
 
   /** Nothing was decided: the call reached the server too late. */
   get isLate(): boolean {
-    return this.#numbers.length === 1;
+    return Number(this.#numbers[1]) === LATE;
   }
 
   /** The next decision, or the error that it failed with. */

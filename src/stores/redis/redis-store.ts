@@ -188,6 +188,7 @@ export class RedisStore implements Store {
   }
 
   async clear(scopes?: readonly string[]): Promise<void> {
+    if (scopes?.length === 0) return;
     await this.#gate.enter();
     this.#denied.clear();
     await clearKeys(this.#caller, scopes);

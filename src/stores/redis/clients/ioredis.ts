@@ -13,6 +13,7 @@ export interface IoredisClient {
     readonly remotePort?: number;
   };
   connect(): Promise<void>;
+  disconnect(reconnect?: boolean): void;
   on(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;
   sendCommand(command: IoredisCommand): unknown;
@@ -40,6 +41,8 @@ export type CommandClass = new (
 
 /** Written in place of a command that the client wants to send again: the order of replies stays right. */
 const PING = '*1\r\n$4\r\nPING\r\n';
+
+const RECONNECT_EVERY_MS = 1000;
 
 const noop = (): void => undefined;
 
@@ -98,6 +101,7 @@ export class IoredisPort implements RedisPort {
   readonly #Command: CommandClass;
   readonly #listeners: Listeners;
   readonly #underWay = new Set<IoredisCommand>();
+  #reconnectedAt = -Infinity;
   #wasReady: boolean;
 
   constructor(client: IoredisClient, Command: CommandClass) {
@@ -148,8 +152,20 @@ export class IoredisPort implements RedisPort {
     command.reject = error => {
       this.#underWay.delete(command);
       reject(error);
+      if (error.message.startsWith('READONLY')) this.#reconnect();
     };
     return sent(this.#client, command);
+  }
+
+  /**
+   * The server has become a replica and kept its connections: the address, or the Sentinel, knows a master by now. Without a
+   * new connection the client would stay where it is for ever, unless its user has set `reconnectOnError`.
+   */
+  #reconnect(): void {
+    const now = performance.now();
+    if (now - this.#reconnectedAt < RECONNECT_EVERY_MS) return;
+    this.#reconnectedAt = now;
+    this.#client.disconnect(true);
   }
 
   masters(): Promise<readonly ((args: readonly string[]) => Promise<unknown>)[]> {

@@ -16,14 +16,14 @@
 --     11 judge cost: as consume where another rule refuses · 12 claim hold, cost: as reserve, on hold for at least `hold` ms
 --     13 commit at, hold, cost: the claimed units become used · 14 release at, hold, cost: they are let go
 --
--- Reply: flat integers. The time; nothing more when it was too late. Then for each item of each decision:
+-- Reply: flat integers. The time; then -2 when it was too late. Else for each item of each decision:
 --   reason (0 ok, 1 blocked, 2 cost, 3 limit, 4 held) + 8 if its block started + 16 if its block ended + 32 if one stands,
 --   remaining, [retryAfterMs, unless ok], moreAfterMs, resetAfterMs, [ms that the block lasts, if one stands]; -1: never.
 --   For a decision that failed: -1 and the error.
 local prescribed, margin, notAfter, rules, work = unpack(cjson.decode(ARGV[1]))
 --@include shared/clock.lua
 if notAfter > 0 and now > notAfter then
-  return { now }
+  return { now, -2 }
 end
 --@include shared/slot.lua
 for i = 1, #rules do
