@@ -1,6 +1,7 @@
 import { MemoryStore } from '../../../src/stores/memory/memory-store.js';
 import { defaultMemoryStore } from '../../../src/stores/memory/default-store.js';
 import { FakeClock } from '../../../src/testing/index.js';
+import { subjectOfHash } from '../../../src/core/subject.js';
 import { NOON } from '../../support/decisions.js';
 import { cheapSubject, consume, one, peek, rule, subject } from '../../support/subjects.js';
 
@@ -325,6 +326,33 @@ describe('blocked', () => {
       [...Array(100).keys()].map(i => hashOf(4900 + i)),
     );
     expect(rest.cursor).toBeUndefined();
+  });
+
+  test('one that ended and began anew is listed by its new beginning', () => {
+    const clock = new FakeClock(NOON);
+    const store = new MemoryStore({ clock });
+    const block = (name: string, ms: number) =>
+      one(store, { rule: rule(), subject: subject(name), operation: { type: 'block', ms } });
+    const use = () => one(store, { rule: rule(), subject: subject('a'), operation: consume(1) });
+    use();
+    block('a', 1000);
+    block('b', 60_000);
+    clock.advance(1000);
+    use();
+    block('a', 60_000);
+    expect(store.blocked().blocks.map(entry => entry.subjectHash)).toEqual([
+      subject('b').hash,
+      subject('a').hash,
+    ]);
+  });
+
+  test('a subject blocked by its hash is found by it', () => {
+    const store = new MemoryStore({ clock: new FakeClock(NOON) });
+    const { hash } = alice;
+    one(store, { rule: rule(), subject: subjectOfHash(hash), operation: { type: 'block', ms: null } });
+    expect(store.blocked({ part: hash }).blocks).toEqual([
+      { subjectHash: hash, scope: 's', since: NOON, until: null, manual: true },
+    ]);
   });
 
   test('works the part hashes out only when a block begins', () => {
