@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { nodeNet } from './builtin.js';
 
 /** The default length of the IPv6 prefix that counts as one client: what providers hand to one customer at most. */
 export const DEFAULT_IPV6_PREFIX = 56;
@@ -11,11 +11,12 @@ export const DEFAULT_IPV6_PREFIX = 56;
  * RFC 5952 asks, e.g. `2001:db8:0:aa00::/56`. A zone (`%eth0`) and a port (`1.2.3.4:80`, `[::1]:80`) are dropped.
  */
 export function canonicalAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6_PREFIX): string | undefined {
-  // Most keys are no address; this decides it without a parser. 60: an IPv6 address with brackets, zone and port.
+  // Most keys are no address; this decides it without a parser. 100: more than an IPv6 address with brackets, zone and port.
   if (text.length > 100 || !/^\[?[\da-f:.]+/i.test(text)) return undefined;
   const address = text
     .replace(/^\[([^\]]*)\](?::\d{1,5})?$/, '$1')
     .replace(/^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/, '$1');
+  const { isIPv4, isIPv6 } = nodeNet();
   if (isIPv4(address)) return address;
   if (!isIPv6(address)) return undefined;
   const groups = hextets(address.replace(/%.*$/, ''));

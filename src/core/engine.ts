@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { nodeCrypto } from './builtin.js';
 import { describe, fold, uncounted, unlimited } from './decision.js';
 import type { Decision, Receipt, ReceiptEntry, RuleReading } from './decision.js';
 import { Events } from './events.js';
@@ -20,8 +20,8 @@ export interface EngineOptions {
   readonly localStore: () => SyncStore;
 }
 
-/** Told apart from each other across processes; the counter makes them cheap. */
-const RECEIPT_PREFIX = randomUUID();
+/** Receipts are told apart across processes; the counter makes them cheap. */
+let receiptPrefix: string | undefined;
 let receipts = 0;
 
 /**
@@ -207,9 +207,10 @@ function addReceipt(decision: Mutable<Decision>, batch: Batch, local: boolean): 
     rules.push({ scope: rule.scope, cost: operation.cost, plan: rule.plan });
   });
   if (rules.length === 0) return;
+  receiptPrefix ??= nodeCrypto().randomUUID();
   receipts += 1;
   const receipt: Mutable<Receipt> = {
-    id: `${RECEIPT_PREFIX}-${String(receipts)}`,
+    id: `${receiptPrefix}-${String(receipts)}`,
     kind,
     at: decision.at,
     rules,

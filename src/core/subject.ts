@@ -1,5 +1,5 @@
-import * as crypto from 'node:crypto';
 import { canonicalAddress, DEFAULT_IPV6_PREFIX } from './address.js';
+import { nodeCrypto } from './builtin.js';
 import { received, typeError } from './errors.js';
 import type { HashedSubject } from './operation.js';
 
@@ -124,14 +124,10 @@ function textOf(parts: readonly string[]): string {
   return plain ? only : JSON.stringify(parts);
 }
 
-/** `crypto.hash` (Node 20.12) is about five times faster here than a Hash object. */
-const sha256: (text: string) => string =
-  typeof crypto.hash === 'function'
-    ? text => crypto.hash('sha256', text)
-    : text => crypto.createHash('sha256').update(text, 'utf8').digest('hex');
-
 function digest(text: string, secret: string | undefined): string {
-  return secret === undefined
-    ? sha256(text)
-    : crypto.createHmac('sha256', secret).update(text, 'utf8').digest('hex');
+  const crypto = nodeCrypto();
+  if (secret !== undefined) return crypto.createHmac('sha256', secret).update(text, 'utf8').digest('hex');
+  // `crypto.hash` came with Node 20.12; it is about five times faster here than a Hash object.
+  if (typeof crypto.hash === 'function') return crypto.hash('sha256', text);
+  return crypto.createHash('sha256').update(text, 'utf8').digest('hex');
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { BlockList } from 'node:net';
+import type { BlockList } from 'node:net';
+import { nodeNet } from '../core/builtin.js';
 import { NO_ADDRESS } from '../core/subject.js';
 import { clientIp } from './client-ip.js';
 import type { AddressedRequest } from './client-ip.js';
@@ -83,14 +84,19 @@ function comesFromElsewhere(headers: IncomingHttpHeaders): boolean {
   });
 }
 
-function listOf(...subnets: readonly (readonly [net: string, prefix: number])[]): BlockList {
-  const list = new BlockList();
-  for (const [net, prefix] of subnets) list.addSubnet(net, prefix, net.includes(':') ? 'ipv6' : 'ipv4');
-  return list;
+/** Made when first asked for: most processes never need it. */
+function listOf(...subnets: readonly (readonly [net: string, prefix: number])[]): () => BlockList {
+  let list: BlockList | undefined;
+  return () => {
+    if (list !== undefined) return list;
+    list = new (nodeNet().BlockList)();
+    for (const [net, prefix] of subnets) list.addSubnet(net, prefix, net.includes(':') ? 'ipv6' : 'ipv4');
+    return list;
+  };
 }
 
-const isIn = (list: BlockList, address: string): boolean =>
-  address !== NO_ADDRESS && list.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
+const isIn = (list: () => BlockList, address: string): boolean =>
+  address !== NO_ADDRESS && list().check(address, address.includes(':') ? 'ipv6' : 'ipv4');
 
 const LOOPBACK = listOf(['127.0.0.0', 8], ['::1', 128]);
 
