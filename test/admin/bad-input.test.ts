@@ -223,6 +223,14 @@ describe('a body', () => {
     }
   });
 
+  it('of more than 16 kB is refused though a parser before has taken it', async () => {
+    const { router } = adminApp();
+    const app = express();
+    app.use(express.json({ limit: '1mb' }), router);
+    const large = { subject: { parts: ['x'.repeat(20_000)] } };
+    expectProblem(await supertest(app).post('/status').set(asAdmin).send(large), 413);
+  });
+
   it('is answered, not waited for, when a parser before has left nothing of it', async () => {
     const { router } = adminApp();
     const app = express();
@@ -244,7 +252,7 @@ describe('a body', () => {
         return Reflect.apply(emit, this, [name, ...args]);
       } as never;
     });
-    const seenAtAnswer = await new Promise<number>((resolve, reject) => {
+    const sending = new Promise<number>((resolve, reject) => {
       const request = http.request(
         {
           port: (server.address() as AddressInfo).port,
@@ -272,9 +280,11 @@ describe('a body', () => {
       };
       more();
     });
+    const seenAtAnswer = await sending.finally(() => {
+      server.closeAllConnections();
+      server.close();
+    });
     // What had arrived when it was found too long: some of the 64 kB pieces, by no means all of them.
     expect(seenAtAnswer).toBeLessThan(1_000_000);
-    server.closeAllConnections();
-    await new Promise(done => server.close(done));
   });
 });

@@ -97,6 +97,9 @@ it('waits for a store that hangs no longer than five seconds', async () => {
     await jest.advanceTimersByTimeAsync(1);
     await outcome;
     expect(jest.getTimerCount()).toBe(0);
+    // One that answers leaves no timer behind.
+    await ask(() => Promise.resolve('an answer'));
+    expect(jest.getTimerCount()).toBe(0);
   } finally {
     jest.useRealTimers();
   }
