@@ -22,7 +22,7 @@ export interface MemoryStoreOptions {
   /** Tells the store's time. Default: `Date.now`. */
   readonly clock?: Clock | undefined;
   /**
-   * The most cells (one scope of one subject each) kept at once, 1 to 16,000,000; default 100,000, which takes some 50 MB
+   * The most cells (one scope of one subject each) kept at once, 1 to 16,000,000; default 100,000, which takes some 80 MB
    * when full.
    */
   readonly maxKeys?: number | undefined;
