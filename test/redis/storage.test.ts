@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { RuleTemplate } from '../../src/core/rule.js';
 import { hashSubject } from '../../src/core/subject.js';
 import { createLimiter } from '../../src/index.js';
@@ -101,4 +102,18 @@ describe('what nobody of us has written', () => {
     await store.close();
     opened.close();
   });
+});
+
+it('a store for each of many limiters puts no more listeners on the client than one', async () => {
+  const opened = CLIENTS[0]!.single({ port: redis.port });
+  await opened.ready;
+  const client = opened.client as Redis;
+  const before = client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0);
+  const first = new RedisStore({ client });
+  const one = client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0);
+  const others = Array.from({ length: 20 }, () => new RedisStore({ client }));
+  expect(client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0)).toBe(one);
+  for (const store of [first, ...others]) await store.close();
+  expect(client.eventNames().reduce((sum, name) => sum + client.listenerCount(name), 0)).toBe(before);
+  opened.close();
 });

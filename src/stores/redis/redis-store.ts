@@ -8,9 +8,10 @@ import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
 import { CellReader, listOf, storedCells } from './cell-reader.js';
 import { clearKeys } from './clear.js';
-import { portFor } from './clients/detect.js';
+import { connectionOf } from './connection.js';
+import type { Connection } from './connection.js';
 import { DenyCache } from './deny-cache.js';
-import { Gate } from './gate.js';
+import type { Gate } from './gate.js';
 import { checkOptions } from './options.js';
 import type { RedisStoreOptions } from './options.js';
 import type { Outcome } from './outcome.js';
@@ -28,6 +29,7 @@ import { decideSpread } from './spread.js';
  * app.use('/api', rateLimit({ scope: 'api.ip', limit: 120, windowSec: 60, store }));
  */
 export class RedisStore implements Store {
+  readonly #connection: Connection;
   readonly #port: RedisPort;
   readonly #caller: Caller;
   readonly #gate: Gate;
@@ -40,9 +42,10 @@ export class RedisStore implements Store {
 
   constructor(options: RedisStoreOptions) {
     const { client, prefix, denyCacheMs, batching, clock } = checkOptions(options);
-    this.#port = portFor(client);
+    this.#connection = connectionOf(client);
+    this.#port = this.#connection.port;
     this.#caller = new Caller(this.#port, prefix, clock);
-    this.#gate = new Gate(this.#port);
+    this.#gate = this.#connection.gate;
     this.#isSplit = this.#port.topology === 'cluster';
     this.#cells = new CellReader(this.#caller, () => this.#isSplit);
     this.#index = new BlockIndex(this.#caller, this.#cells);
@@ -197,8 +200,7 @@ export class RedisStore implements Store {
 
   async close(): Promise<void> {
     await this.#index.settled();
-    this.#gate.close();
-    this.#port.close();
+    this.#connection.close();
   }
 }
 
