@@ -12,7 +12,8 @@ import { adminRouterMaker } from './router.js';
  */
 export const adminRouter = adminRouterMaker({
   defaultStore: defaultMemoryStore,
-  localStore: () => new MemoryStore(),
+  // For addresses that try keys: as many as matter, and no 50 MB for whoever has a botnet.
+  localStore: () => new MemoryStore({ maxKeys: 10_000 }),
 });
 
 export type { AdminOptions } from './options.js';

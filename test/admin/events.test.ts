@@ -161,6 +161,46 @@ describe('the live stream', () => {
     response.destroy();
   });
 
+  it('says now and then that it is still there, and lets go of whoever takes nothing', async () => {
+    const fast = ['setTimeout', 'setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] as const;
+    jest.useFakeTimers({ doNotFake: [...fast, 'clearTimeout', 'clearImmediate'] });
+    try {
+      const limiter = createLimiter({
+        scope: 'x'.repeat(120),
+        limit: 0,
+        windowSec: 60,
+        store: new MemoryStore(),
+      });
+      const responses: http.ServerResponse[] = [];
+      const { app: inner } = adminApp({ limiters: [limiter] });
+      const server = http.createServer((req, res) => {
+        responses.push(res);
+        inner(req, res);
+      });
+      servers.push(server);
+      await new Promise<void>(done => server.listen(0, '127.0.0.1', done));
+      const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/admin/events`;
+      const awake = await open(url);
+      const asleep = await open(url);
+      asleep.response.pause();
+      responses[1]!.socket!.cork();
+      jest.advanceTimersByTime(15_000);
+      await until(() => awake.text().includes(': still here'));
+      for (let round = 0; round < 5; round += 1) {
+        for (let i = 0; i < 100; i += 1) await limiter.consume(i);
+        await new Promise(done => setTimeout(done, 220));
+      }
+      expect(responses[1]!.writableLength).toBeGreaterThan(64 * 1024);
+      expect(responses.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+      jest.advanceTimersByTime(15_000);
+      expect(responses.map(({ destroyed }) => destroyed)).toEqual([false, true]);
+      awake.response.destroy();
+      asleep.response.destroy();
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('has a place for 32 readers, and one again when somebody leaves', async () => {
     const url = await listen(adminApp());
     const streams = await Promise.all(Array.from({ length: 32 }, () => open(url)));

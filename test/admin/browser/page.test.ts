@@ -130,6 +130,13 @@ describe('the door', () => {
     expect(said).toEqual([]);
   });
 
+  it('opens from an address without a slash at its end, too', async () => {
+    await start();
+    await page.goto(app.url.replace(/\/$/, ''));
+    await enter();
+    expect(await page.locator('#rules-rows tr').count()).toBe(3);
+  });
+
   it('is not there where the browser brings what authorize asks for', async () => {
     let isOpen = false;
     await start({ authorize: () => isOpen });
