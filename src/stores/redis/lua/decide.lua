@@ -26,167 +26,112 @@ if notAfter > 0 and now > notAfter then
   return { now, -2 }
 end
 --@include shared/slot.lua
+--@include shared/apply.lua
 for i = 1, #rules do
   local rule = rules[i]
   rule.capacity = rule.capacity or rule.limit
   rule.hold = rule.hold or 60000
 end
 
-local cellsOf, existed, dirty = {}, {}, {}
-
-local function cellAt(key, scope)
-  local cells = cellsOf[key]
-  if not cells then
-    cells, existed[key] = readCells(KEYS[key])
-    cellsOf[key] = cells
-  end
-  for i = 1, #cells do
-    if cells[i].scope == scope then
-      return cells[i], i
-    end
-  end
-  return nil, #cells + 1
-end
+local cellsOf, dirty, slots = {}, {}, {}
 
 -- How many numbers an operation has, by its code.
 local OPERANDS = { 1, 1, 1, 3, 1, 2, 1, 0, 0, 0, 1, 2, 3, 3 }
 
-local function chargeUnits(slot, units)
-  if units == 0 then
-    return
-  end
-  local rule = slot.rule
-  local full = rule.capacity * rule.window
-  local added = min(units, floorDiv(max(0, 2 * full - slot.used), rule.window))
-  if added > 0 then
-    addUnits(slot, added)
-  end
-  if slot.used >= full then
-    startSlotBlock(slot)
-  end
-end
-
--- An operation that asks nothing.
-local function apply(slot)
-  local operation, at = slot.operation, slot.at
-  local a, b, c = work[at], work[at + 1], work[at + 2]
-  local stood = isStanding(slot.block, now)
-  if operation == 4 then
-    changeHold(slot, lapseTime(a, slot.rule.hold), -b)
-    chargeUnits(slot, c)
-  elseif operation == 5 then
-    chargeUnits(slot, a)
-  elseif operation == 6 then
-    if slot.state and b > 0 then
-      setState(slot, slot.algorithm.refund(slot.state, slot.rule, now, a, b))
-    end
-  elseif operation == 7 then
-    setBlock(slot, blocking().byHand(slot.block, a, now))
-  elseif operation == 8 then
-    setBlock(slot, false)
-  elseif operation <= 10 then
-    setState(slot, false)
-    slot.holds, slot.others = false, false
-    setBlock(slot, operation == 10 and blocking().forgiven(slot.block, now))
-  else
-    changeHold(slot, lapseTime(a, b), -c)
-    if operation == 13 and c > 0 then
-      addUnits(slot, c)
-    end
-    slot.reason = OK
-  end
-  slot.ended = stood
-  return operation >= 13 and c or 0
-end
-
--- What a deciding operation does once its whole decision is known.
-local function follow(slot, allowed)
-  local operation, cost = slot.operation, slot.cost
-  if operation == 2 or cost == 0 then
-    return
-  elseif slot.reason == LIMIT then
-    startSlotBlock(slot)
-  elseif slot.reason == OK and allowed and operation ~= 11 then
-    if slot.hold then
-      changeHold(slot, lapseTime(now, slot.hold), cost)
-    else
-      addUnits(slot, cost)
-    end
-  end
-end
-
--- The decision whose items begin at `at`. Answers the new length of the reply.
-local function decideOne(at, count, reply, n)
-  local slots, allowed = {}, true
+-- The decision whose items begin at `from`. Answers the new length of the reply, and where the next decision begins.
+local function decideOne(from, count, reply, n)
+  local at, allowed = from, true
   for i = 1, count do
-    local key, rule, operation = work[at], rules[work[at + 1]], work[at + 2]
-    local slot = openSlot(rule, cellAt(key, rule.scope))
-    at = at + 3
-    slot.key, slot.operation, slot.at = key, operation, at
-    -- Does the operation ask anything? The units that it asks for, then; and do they go on hold, for how long?
+    local rule, operation, slot = rules[work[at + 1]], work[at + 2], slots[i]
+    if not slot then
+      -- All fields at once: a table that grows field by field is laid out anew several times.
+      slot = { rule = 0, cell = 0, counter = 0, used = 0, changed = 0, code = 0, cost = 0, reason = 0 }
+      slots[i] = slot
+    end
+    openSlot(slot, rule, cellsOf[work[at]])
+    -- Does the operation ask anything? The units that it asks for, then.
+    local cost, reason = false, false
     if operation <= 3 or operation == 11 then
-      slot.cost, slot.hold = work[at], operation == 3 and rule.hold
+      cost = work[at + 3]
     elseif operation == 12 then
-      slot.hold, slot.cost = work[at], work[at + 1]
+      cost = work[at + 4]
     end
-    if slot.cost then
-      slot.reason = verdict(slot, slot.cost)
-      allowed = allowed and (slot.reason == OK or rule.shadow)
+    if cost then
+      reason = verdict(slot, cost)
+      allowed = allowed and (reason == OK or rule.shadow)
     end
-    at = at + OPERANDS[operation]
-    slots[i] = slot
+    slot.cost, slot.reason = cost, reason
+    at = at + 3 + OPERANDS[operation]
   end
+  at = from
   for i = 1, count do
-    local slot, cost = slots[i], nil
-    if slot.cost then
-      cost = slot.cost
-      follow(slot, allowed)
-    else
-      cost = apply(slot)
-    end
-    n = readSlot(slot, cost, slot.reason or verdict(slot, cost), reply, n)
-  end
-  -- Nothing above has touched the cells themselves: a decision that fails half-way leaves no trace.
-  for i = 1, count do
-    local slot = slots[i]
-    if slot.changed then
-      local key, cell = slot.key, closeSlot(slot)
-      local _, index = cellAt(key, slot.rule.scope)
-      if cell then
-        cellsOf[key][index] = cell
+    local slot, key, operation = slots[i], work[at], work[at + 2]
+    local cost, reason = slot.cost, slot.reason
+    if not reason then
+      cost = need(applying)(slot, operation, work[at + 3], work[at + 4], work[at + 5])
+      reason = slot.reason or verdict(slot, cost)
+    elseif cost == 0 or operation == 2 then
+      -- Counts nothing, and starts nothing.
+    elseif reason == LIMIT then
+      startSlotBlock(slot)
+    elseif reason == OK and allowed and operation ~= 11 then
+      if operation == 1 then
+        addUnits(slot, cost)
       else
-        table.remove(cellsOf[key], index)
+        changeHold(slot, need(holding).lapseTime(now, operation == 12 and work[at + 3] or slot.rule.hold), cost)
       end
+    end
+    n = readSlot(slot, cost, reason, reply, n, cellsOf[key])
+    if slot.changed then
       dirty[key] = true
     end
+    at = at + 3 + OPERANDS[operation]
   end
-  return n
+  return n, at
 end
 
-local reply, n, at = { now }, 1, 1
-while at <= #work do
-  local count, from = work[at], at + 1
-  at = from
-  for _ = 1, count do
-    at = at + 3 + OPERANDS[work[at + 2]]
+-- By the place of a decision in `work`: with what error it failed. current: the decision that is being made.
+local failures, current = {}, 0
+
+local function decideAll()
+  for i = 1, #KEYS do
+    cellsOf[i], dirty[i] = readCells(KEYS[i]), false
   end
-  local ok, length = pcall(decideOne, from, count, reply, n)
-  if ok then
-    n = length
-  else
-    for i = #reply, n + 1, -1 do
-      reply[i] = nil
+  local reply, n, at, last = { now }, 1, 1, #work
+  while at <= last do
+    current = at
+    if not failures[at] then
+      n, at = decideOne(at + 1, work[at], reply, n)
+    else
+      reply[n + 1], reply[n + 2] = -1, failures[at]
+      n, at = n + 2, at + 1
+      for _ = 1, work[current] do
+        at = at + 3 + OPERANDS[work[at + 2]]
+      end
     end
-    reply[n + 1], reply[n + 2] = -1, tostring(length)
-    n = n + 2
   end
+  return reply
 end
 
-for key, cells in pairs(cellsOf) do
-  if dirty[key] then
-    writeCells(KEYS[key], cells, now, margin)
-  elseif existed[key] and #cells > 0 and redis.call('PTTL', KEYS[key]) == -1 then
-    redis.call('PEXPIRE', KEYS[key], decimal(lifetime(cells, now) + margin))
+-- A decision that fails must leave no trace, and may have touched cells that decisions before it have changed: everything
+-- is decided once more without it, from what is stored. Nothing is written before all are decided.
+local ok, reply
+repeat
+  ok, reply = pcall(decideAll)
+  if not ok then
+    if failures[current] or current == 0 then
+      error(reply, 0)
+    end
+    failures[current] = tostring(reply)
+  end
+until ok
+
+for i = 1, #KEYS do
+  local cells = cellsOf[i]
+  if dirty[i] then
+    writeCells(KEYS[i], cells, now, margin)
+  elseif #cells > 0 and redis.call('PTTL', KEYS[i]) == -1 then
+    redis.call('PEXPIRE', KEYS[i], decimal(lifetime(cells, now) + margin))
   end
 end
 return reply

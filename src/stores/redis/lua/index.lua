@@ -39,12 +39,12 @@ redis.call('ZADD', byName, 0, member)
 drop(redis.call('ZRANGEBYSCORE', byEnd, '-inf', decimal(now), 'LIMIT', 0, 100))
 local over = redis.call('ZCARD', byEnd) - most
 if over > 0 then
-  drop(redis.call('ZRANGE', byEnd, 0, min(over, 100) - 1))
+  drop(redis.call('ZRANGE', byEnd, 0, math.min(over, 100) - 1))
 end
 local last = redis.call('ZRANGE', byEnd, -1, -1, 'WITHSCORES')
 if last[2] then
   for _, key in ipairs(KEYS) do
-    redis.call('PEXPIRE', key, decimal(max(1, tonumber(last[2]) - now) + margin))
+    redis.call('PEXPIRE', key, decimal(math.max(1, tonumber(last[2]) - now) + margin))
   end
 end
 return 1

@@ -1,31 +1,45 @@
--- The twin of algorithms/bucket.ts. State: { level, at }, the level scaled by the window.
+-- The twin of algorithms/bucket.ts. State: a level, b at, the level scaled by the window.
 --@include ../shared/numbers.lua
 local function bucket()
   local algorithm = {}
 
-  local function level(state, rule, now)
-    return state and max(0, state[1] - max(0, now - state[2]) * rule.limit) or 0
+  local function level(counter, rule, now)
+    local stored, at = counter.a, counter.b
+    if now > at then
+      stored = stored - (now - at) * rule.limit
+    end
+    return stored > 0 and stored or 0
+  end
+
+  -- When at most `target` scaled units are left, where more are stored.
+  local function leakedAt(counter, rule, target)
+    local over, limit = counter.a - target, rule.limit
+    local rest = fmod(over, limit)
+    return counter.b + (rest == 0 and over / limit or (over - rest) / limit + 1)
   end
 
   algorithm.used = level
 
-  function algorithm.add(state, rule, now, units)
-    return { level(state, rule, now) + units * rule.window, state and max(now, state[2]) or now }
-  end
-
-  function algorithm.refund(state, rule, now, at, units)
-    local left = max(0, units * rule.window - max(0, now - at) * rule.limit)
-    return { max(0, level(state, rule, now) - left), max(now, state[2]) }
-  end
-
-  function algorithm.waitFor(state, rule, now, target)
-    local over = state[1] - target * rule.window
-    if over <= 0 then
-      return 0
+  function algorithm.add(counter, rule, now, units)
+    local added = units * rule.window
+    if counter.a then
+      counter.a, counter.b = level(counter, rule, now) + added, math.max(now, counter.b)
+    else
+      counter.a, counter.b = added, now
     end
-    local rest = fmod(over, rule.limit)
-    local wait = rest == 0 and over / rule.limit or (over - rest) / rule.limit + 1
-    return max(0, state[2] + wait - now)
+  end
+
+  function algorithm.refund(counter, rule, now, at, units)
+    local left = math.max(0, units * rule.window - math.max(0, now - at) * rule.limit)
+    counter.a, counter.b = math.max(0, level(counter, rule, now) - left), math.max(now, counter.b)
+  end
+
+  function algorithm.waitFor(counter, rule, now, target)
+    return leakedAt(counter, rule, target * rule.window) - now
+  end
+
+  function algorithm.forgettableAt(counter, rule)
+    return leakedAt(counter, rule, 0)
   end
 
   return algorithm

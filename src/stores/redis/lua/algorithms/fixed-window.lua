@@ -1,36 +1,35 @@
--- The twin of algorithms/fixed-window.ts. State: { start, count }.
+-- The twin of algorithms/fixed-window.ts. State: a start, b count.
 --@include ../shared/numbers.lua
 local function fixedWindow()
   local algorithm = {}
 
-  local function isRunning(state, rule, now)
-    return state and now < state[1] + rule.window
+  function algorithm.used(counter, rule, now)
+    return now < counter.a + rule.window and counter.b * rule.window or 0
   end
 
-  function algorithm.used(state, rule, now)
-    return isRunning(state, rule, now) and state[2] * rule.window or 0
-  end
-
-  function algorithm.add(state, rule, now, units)
-    if isRunning(state, rule, now) and state[2] > 0 then
-      return { state[1], state[2] + units }
+  function algorithm.add(counter, rule, now, units)
+    local start = counter.a
+    if start and now < start + rule.window and counter.b > 0 then
+      counter.b = counter.b + units
+    else
+      counter.a, counter.b = rule.epoch and now - fmod(now, rule.window) or now, units
     end
-    return { rule.epoch and now - fmod(now, rule.window) or now, units }
   end
 
-  function algorithm.refund(state, rule, now, at, units)
-    local start = state[1]
-    if at < start or at >= start + rule.window or not isRunning(state, rule, now) then
-      return state
+  function algorithm.refund(counter, rule, now, at, units)
+    local start = counter.a
+    local over = start + rule.window
+    if at >= start and at < over and now < over then
+      counter.b = math.max(0, counter.b - units)
     end
-    return { start, max(0, state[2] - units) }
   end
 
-  function algorithm.waitFor(state, rule, now, target)
-    if not isRunning(state, rule, now) or state[2] <= target then
-      return 0
-    end
-    return state[1] + rule.window - now
+  function algorithm.waitFor(counter, rule, now)
+    return counter.a + rule.window - now
+  end
+
+  function algorithm.forgettableAt(counter, rule)
+    return counter.a + rule.window
   end
 
   return algorithm

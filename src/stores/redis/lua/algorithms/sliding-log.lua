@@ -1,11 +1,11 @@
--- The twin of algorithms/sliding-log.ts. State: { time, units, time, units, … } in order of time.
+-- The twin of algorithms/sliding-log.ts. State: a { time, units, time, units, … } in order of time.
 --@include ../shared/numbers.lua
 local function slidingLog()
   local algorithm = {}
 
   local function firstLive(log, rule, now)
-    local i = 1
-    while i < #log and log[i] <= now - rule.window do
+    local i, n, dead = 1, #log, now - rule.window
+    while i < n and log[i] <= dead do
       i = i + 2
     end
     return i
@@ -13,26 +13,36 @@ local function slidingLog()
 
   local function sumFrom(log, first)
     local sum = 0
-    for i = first, #log, 2 do
-      sum = sum + log[i + 1]
+    for i = first + 1, #log, 2 do
+      sum = sum + log[i]
     end
     return sum
   end
 
-  local function liveLog(log, rule, now)
-    local copy = {}
-    for i = firstLive(log, rule, now), #log do
-      copy[#copy + 1] = log[i]
+  local function dropDead(log, rule, now)
+    local first, n = firstLive(log, rule, now), #log
+    if first > 1 then
+      for i = first, n do
+        log[i - first + 1] = log[i]
+      end
+      for i = n, n - first + 2, -1 do
+        log[i] = nil
+      end
     end
-    return copy
   end
 
-  function algorithm.used(state, rule, now)
-    return state and sumFrom(state, firstLive(state, rule, now)) * rule.window or 0
+  function algorithm.used(counter, rule, now)
+    local log = counter.a
+    return sumFrom(log, firstLive(log, rule, now)) * rule.window
   end
 
-  function algorithm.add(state, rule, now, units)
-    local log = state and liveLog(state, rule, now) or {}
+  function algorithm.add(counter, rule, now, units)
+    local log = counter.a
+    if not log then
+      counter.a = { now, units }
+      return
+    end
+    dropDead(log, rule, now)
     local i = #log + 1
     while i > 1 and log[i - 2] > now do
       i = i - 2
@@ -43,11 +53,11 @@ local function slidingLog()
       table.insert(log, i, now)
       table.insert(log, i + 1, units)
     end
-    return log
   end
 
-  function algorithm.refund(state, rule, now, at, units)
-    local log = liveLog(state, rule, now)
+  function algorithm.refund(counter, rule, now, at, units)
+    local log = counter.a
+    dropDead(log, rule, now)
     for i = 1, #log, 2 do
       if log[i] == at then
         if log[i + 1] > units then
@@ -59,18 +69,23 @@ local function slidingLog()
         break
       end
     end
-    return log
   end
 
-  function algorithm.waitFor(state, rule, now, target)
-    local i = firstLive(state, rule, now)
-    local sum, wait = sumFrom(state, i), 0
+  function algorithm.waitFor(counter, rule, now, target)
+    local log = counter.a
+    local i = firstLive(log, rule, now)
+    local sum, wait = sumFrom(log, i), 0
     while sum > target do
-      sum = sum - state[i + 1]
-      wait = state[i] + rule.window - now
+      sum = sum - log[i + 1]
+      wait = log[i] + rule.window - now
       i = i + 2
     end
     return wait
+  end
+
+  function algorithm.forgettableAt(counter, rule)
+    local log = counter.a
+    return log[#log - 1] + rule.window
   end
 
   return algorithm

@@ -1,57 +1,60 @@
--- The twin of algorithms/sliding-window.ts. State: { start, current, previous }.
+-- The twin of algorithms/sliding-window.ts. State: a start, b current, c previous.
 --@include ../shared/numbers.lua
 local function slidingWindow()
   local algorithm = {}
 
-  local function windowsAt(state, rule, now)
-    if not state then
-      return nil
-    end
-    local start, window = state[1], rule.window
+  -- The windows as they stand at `now`, and the time into the current one; no units when both are over.
+  local function roll(counter, window, now)
+    local start, current = counter.a, counter.b
     local elapsed = now - start
     if elapsed < window then
-      return start, state[2], state[3], elapsed > 0 and elapsed or 0
-    elseif elapsed >= 2 * window then
-      return nil
+      return start, current, counter.c, elapsed > 0 and elapsed or 0
+    elseif elapsed < 2 * window then
+      return start + window, 0, current, elapsed - window
     end
-    return start + window, 0, state[2], elapsed - window
+    return now, 0, 0, 0
   end
 
-  function algorithm.used(state, rule, now)
-    local start, current, previous, elapsed = windowsAt(state, rule, now)
-    return start and previous * (rule.window - elapsed) + current * rule.window or 0
-  end
-
-  function algorithm.add(state, rule, now, units)
-    local start, current, previous = windowsAt(state, rule, now)
-    if not start or (current == 0 and previous == 0) then
-      return { now, units, 0 }
-    end
-    return { start, current + units, previous }
-  end
-
-  function algorithm.refund(state, rule, now, at, units)
-    local start, current, previous = windowsAt(state, rule, now)
-    if not start then
-      return state
-    elseif at >= start and at < start + rule.window then
-      return { start, max(0, current - units), previous }
-    elseif at < start and at >= start - rule.window then
-      return { start, current, max(0, previous - units) }
-    end
-    return state
-  end
-
-  function algorithm.waitFor(state, rule, now, target)
-    local start, current, previous, elapsed = windowsAt(state, rule, now)
+  function algorithm.used(counter, rule, now)
     local window = rule.window
-    local allowed = target * window
-    if not start or previous * (window - elapsed) + current * window <= allowed then
-      return 0
-    elseif current <= target then
-      return start + window - floorDiv(allowed - current * window, previous) - now
+    local _, current, previous, elapsed = roll(counter, window, now)
+    return previous * (window - elapsed) + current * window
+  end
+
+  function algorithm.add(counter, rule, now, units)
+    if counter.a then
+      local start, current, previous = roll(counter, rule.window, now)
+      if current > 0 or previous > 0 then
+        counter.a, counter.b, counter.c = start, current + units, previous
+        return
+      end
     end
-    return start + 2 * window - floorDiv(allowed, current) - now
+    counter.a, counter.b, counter.c = now, units, 0
+  end
+
+  function algorithm.refund(counter, rule, now, at, units)
+    local window = rule.window
+    local start, current, previous = roll(counter, window, now)
+    if current == 0 and previous == 0 then
+      return
+    elseif at >= start and at < start + window then
+      counter.a, counter.b, counter.c = start, math.max(0, current - units), previous
+    elseif at < start and at >= start - window then
+      counter.a, counter.b, counter.c = start, current, math.max(0, previous - units)
+    end
+  end
+
+  function algorithm.waitFor(counter, rule, now, target)
+    local window = rule.window
+    local start, current, previous = roll(counter, window, now)
+    if current <= target then
+      return start + window - floorDiv((target - current) * window, previous) - now
+    end
+    return start + 2 * window - floorDiv(target * window, current) - now
+  end
+
+  function algorithm.forgettableAt(counter, rule)
+    return counter.a + (counter.b > 0 and 2 or 1) * rule.window
   end
 
   return algorithm

@@ -1,9 +1,16 @@
 -- The twin of core/block.ts.
---@include cell.lua
+local STRIKE_MEMORY = 24 * 60 * 60 * 1000
+
 local function isStanding(block, now)
   return block and (not block.untl or now < block.untl)
 end
 
+-- nil: never
+local function blockForgettableAt(block)
+  return block.untl and (block.strikes > 0 and block.untl + STRIKE_MEMORY or block.untl)
+end
+
+-- Blocks that start, or are changed.
 local function blocking()
   local blocks = {}
 
@@ -17,7 +24,7 @@ local function blocking()
 
   function blocks.start(block, ladder, now)
     local strikes = liveStrikes(block, now)
-    local rung = ladder[min(strikes + 1, #ladder)]
+    local rung = ladder[strikes < #ladder and strikes + 1 or #ladder]
     return { since = now, untl = now + rung, manual = false, strikes = #ladder > 1 and strikes + 1 or strikes }
   end
 

@@ -1,10 +1,7 @@
 -- Whole numbers in a language that only has doubles. Every amount stays below 2^53, where a double is exact, but:
 -- `a % b` is a - floor(a / b) * b here, whose quotient is rounded before the floor is taken; fmod is exact.
 -- `..` and tostring keep 14 digits of a number; decimal() keeps them all.
---
--- How these scripts are written: a script is run from its first line at every call, so every function that it defines costs
--- time at every call. What few calls need stands inside a function that defines it when it is needed first.
-local fmod, floor, max, min, format = math.fmod, math.floor, math.max, math.min, string.format
+local fmod, floor, format = math.fmod, math.floor, string.format
 
 local function floorDiv(a, b)
   return (a - fmod(a, b)) / b

@@ -1,217 +1,168 @@
 -- The twin of class Slot in core/decide.ts: the cell of one rule while it is worked on. Needs `now`, the time of the call.
+--
+-- slot { rule, cell, counter (the one that the rule counts in; false: none), used (the scaled units in it), changed,
+-- code (for the reply: 8 its block started, 16 one stood before), cost and reason (of an operation that asks) }.
+-- A slot works on the cell itself, which core/decide.ts does not: decide.lua tells how a decision that fails leaves no
+-- trace all the same.
+--@include need.lua
 --@include numbers.lua
 --@include cell.lua
 --@include block.lua
 --@include holds.lua
+--@include sweep.lua
 --@include ../algorithms/sliding-window.lua
 --@include ../algorithms/fixed-window.lua
 --@include ../algorithms/sliding-log.lua
 --@include ../algorithms/bucket.lua
 local OK, BLOCKED, COST, LIMIT, HELD = 0, 1, 2, 3, 4
 local NEVER = -1
-local MAKERS = { slidingWindow, fixedWindow, slidingLog, bucket, bucket }
-local algorithms = {}
+local COUNTING = { slidingWindow, fixedWindow, slidingLog, bucket, bucket }
 
-local function openSlot(rule, cell)
-  local code = rule.algorithm
-  local algorithm = algorithms[code]
-  if not algorithm then
-    algorithm = MAKERS[code]()
-    algorithms[code] = algorithm
+-- Puts the slot to use, for the first time or again.
+local function openSlot(slot, rule, cells)
+  local scope, code, window, counting = rule.scope, rule.algorithm, rule.window, rule.counting
+  if not counting then
+    counting = need(COUNTING[code])
+    rule.counting = counting
   end
-  local state, holds, block, others = false, false, false, false
-  if cell then
-    block = cell.block
-    local counters = cell.counters
-    for i = 1, #counters do
-      local counter = counters[i]
-      if counter.algorithm == code and counter.window == rule.window then
-        state, holds = counter.state, counter.holds
-      else
-        others = others or {}
-        others[#others + 1] = counter
-      end
+  local cell, counter, used = false, false, 0
+  for i = 1, #cells do
+    local found = cells[i]
+    if found.scope == scope then
+      cell = found
+      break
     end
   end
-  -- All fields at once: a table that grows field by field is laid out anew several times.
-  return {
-    rule = rule,
-    algorithm = algorithm,
-    state = state,
-    holds = holds,
-    block = block,
-    others = others,
-    used = algorithm.used(state, rule, now),
-    changed = false,
-    started = false,
-    ended = false,
-    key = 0,
-    operation = 0,
-    at = 0,
-    cost = false,
-    hold = false,
-    reason = false,
-  }
-end
-
-local function setState(slot, state)
-  slot.state, slot.changed = state, true
-  slot.used = slot.algorithm.used(state, slot.rule, now)
-end
-
--- Whole units that fit beside those used, holds left aside; negative in debt.
-local function freeUnits(slot)
-  local rule = slot.rule
-  local window = rule.window
-  local over = slot.used - rule.capacity * window
-  if over > 0 then
-    return -floorDiv(over + window - 1, window)
+  if cell then
+    for i = 1, #cell do
+      local found = cell[i]
+      if found.algorithm == code and found.window == window then
+        counter = found
+        used = found.a and counting.used(found, rule, now) or 0
+      end
+    end
+  else
+    cell = { scope = scope, block = false }
   end
-  return floorDiv(-over, window)
+  slot.rule, slot.cell, slot.counter, slot.used, slot.changed, slot.code = rule, cell, counter, used, false, 0
 end
 
+-- "Used + held + cost exceed the capacity" without a product beyond 2^53: the cost is at most the capacity by then.
 local function verdict(slot, cost)
-  if slot.block and isStanding(slot.block, now) then
+  local rule, counter, block = slot.rule, slot.counter, slot.cell.block
+  local room = rule.capacity - cost
+  if block and isStanding(block, now) then
     return BLOCKED
-  elseif cost > slot.rule.capacity then
+  elseif room < 0 then
     return COST
-  end
-  local free = freeUnits(slot)
-  if cost > free then
+  elseif not counter then
+    return OK
+  elseif slot.used > room * rule.window then
     return LIMIT
   end
-  return slot.holds and cost > free - heldUnits(slot.holds, now) and HELD or OK
+  local holds = counter.holds
+  return holds and slot.used > (room - need(holding).units(holds, now)) * rule.window and HELD or OK
+end
+
+local function newCounter(rule)
+  return { algorithm = rule.algorithm, window = rule.window, untl = 0, holds = false, a = false, b = false, c = false }
 end
 
 local function addUnits(slot, units)
-  setState(slot, slot.algorithm.add(slot.state, slot.rule, now, units))
+  local rule = slot.rule
+  local counter = slot.counter or newCounter(rule)
+  rule.counting.add(counter, rule, now, units)
+  -- Whatever the algorithm, a unit counts in full at the moment when it is added.
+  slot.counter, slot.used, slot.changed = counter, slot.used + units * rule.window, true
 end
 
 local function changeHold(slot, lapse, units)
   if units ~= 0 then
-    slot.holds = changedHolds(slot.holds, lapse, units, now)
-    slot.changed = true
+    local counter = slot.counter or newCounter(slot.rule)
+    counter.holds = need(holding).changed(counter.holds, lapse, units, now)
+    slot.counter, slot.changed = counter, true
   end
-end
-
-local function setBlock(slot, block)
-  slot.block, slot.changed = block, true
 end
 
 local function startSlotBlock(slot)
-  local ladder = slot.rule.ladder
-  if ladder and not isStanding(slot.block, now) then
-    setBlock(slot, blocking().start(slot.block, ladder, now))
-    slot.started = true
+  local cell, ladder = slot.cell, slot.rule.ladder
+  if ladder and not isStanding(cell.block, now) then
+    cell.block = need(blocking).start(cell.block, ladder, now)
+    slot.code, slot.changed = 8, true
   end
 end
 
-local function usedWait(slot, target)
-  return slot.state and slot.algorithm.waitFor(slot.state, slot.rule, now, target) or 0
-end
-
-local function holdsWait(slot)
-  local holds = slot.holds
-  return holds and max(0, holds[#holds - 1] - now) or 0
-end
-
--- blocked: how long a block stands.
-local function waitFor(slot, cost, blocked)
-  local capacity, holds = slot.rule.capacity, slot.holds
-  if blocked == NEVER or cost > capacity then
+-- The smallest wait after which `room` has space for what is used and held, and which is not shorter than a block.
+local function waitFor(rule, counter, used, holds, room, blocked)
+  if blocked == NEVER or room < 0 then
     return NEVER
+  elseif not holds then
+    -- An algorithm is asked only when more is used.
+    local wait = used > room * rule.window and rule.counting.waitFor(counter, rule, now, room) or 0
+    return wait > blocked and wait or blocked
   end
-  local room = capacity - cost
-  if not holds then
-    return max(blocked, usedWait(slot, room))
-  end
-  local wait, held = blocked, heldUnits(holds, now)
+  -- From one lapse time to the next the held units are constant: try each such span, the holds shrinking.
+  local wait, held = blocked, need(holding).units(holds, now)
   for i = 1, #holds + 1, 2 do
     local lapse = holds[i] or math.huge
     if lapse > now then
       if held <= room then
-        local fits = max(wait, usedWait(slot, room - held))
+        local fits = waitFor(rule, counter, used, false, room - held, wait)
         if now + fits < lapse then
           return fits
         end
       end
       held = held - (holds[i + 1] or 0)
-      wait = max(wait, lapse - now)
+      wait = math.max(wait, lapse - now)
     end
   end
   return wait
 end
 
--- Appends the reading to the reply; its form is told in decide.lua. Answers the new length.
-local function readSlot(slot, cost, reason, reply, n)
-  local capacity, block = slot.rule.capacity, slot.block
-  local blocked, remaining, code = 0, 0, reason
+-- Appends the reading to the reply, its form told in decide.lua, and brings the cell up to date. Answers the new length.
+local function readSlot(slot, cost, reason, reply, n, cells)
+  local rule, cell, counter, used = slot.rule, slot.cell, slot.counter, slot.used
+  local capacity, window, block, holds = rule.capacity, rule.window, cell.block, counter and counter.holds
+  local blocked, remaining, code = 0, 0, reason + slot.code
   if block and isStanding(block, now) then
     blocked = block.untl and block.untl - now or NEVER
-    code = code + 32
-  else
-    remaining = freeUnits(slot)
-    if slot.holds then
-      remaining = remaining - heldUnits(slot.holds, now)
-    end
-    if remaining < 0 then
-      remaining = 0
-    end
-    if slot.ended then
-      code = code + 16
+    code = code % 16 + 32
+  elseif used < capacity * window then
+    remaining = floorDiv(capacity * window - used, window)
+    if holds then
+      remaining = math.max(0, remaining - need(holding).units(holds, now))
     end
   end
-  if slot.started then
-    code = code + 8
-  end
-  reply[n + 1], reply[n + 2] = code, remaining
   n = n + 2
+  reply[n - 1], reply[n] = code, remaining
   if reason ~= OK then
     n = n + 1
-    reply[n] = waitFor(slot, cost, blocked)
+    reply[n] = waitFor(rule, counter, used, holds, capacity - cost, blocked)
   end
-  if capacity == 0 then
-    reply[n + 1] = NEVER
-  elseif remaining == capacity then
-    reply[n + 1] = 0
-  else
-    reply[n + 1] = waitFor(slot, remaining + 1, blocked)
+  local more, counted = 0, used > 0 and rule.counting.forgettableAt(counter, rule) - now or 0
+  if remaining < capacity then
+    more = waitFor(rule, counter, used, holds, capacity - remaining - 1, blocked)
+  elseif capacity == 0 then
+    more = NEVER
   end
-  local counted = max(usedWait(slot, 0), holdsWait(slot))
-  -- closeSlot wants the same.
-  slot.counted = counted
-  reply[n + 2] = blocked == NEVER and NEVER or max(blocked, counted)
+  if holds then
+    counted = math.max(counted, holds[#holds - 1] - now)
+  end
   n = n + 2
+  reply[n - 1], reply[n] = more, counted
   if blocked ~= 0 then
+    reply[n] = blocked == NEVER and NEVER or math.max(blocked, counted)
     n = n + 1
     reply[n] = blocked
   end
-  return n
-end
-
--- The cell to store, once it was read: without what is dead by now; nil when nothing is left.
-local function closeSlot(slot)
-  local rule, block, counters = slot.rule, slot.block, {}
-  for i = 1, slot.others and #slot.others or 0 do
-    if slot.others[i].untl > now then
-      counters[#counters + 1] = slot.others[i]
+  if slot.changed then
+    if counter then
+      counter.untl = now + counted
+    end
+    -- The usual cell, one counter that still counts, has nothing dead in it.
+    if used == 0 or block or cell[1] ~= counter or cell[2] then
+      need(sweeping)(cells, cell, counter, used, now)
     end
   end
-  if slot.counted > 0 then
-    counters[#counters + 1] = {
-      algorithm = rule.algorithm,
-      window = rule.window,
-      untl = now + slot.counted,
-      state = slot.used > 0 and slot.state,
-      holds = slot.holds,
-    }
-  end
-  if block then
-    local untl = blockForgettableAt(block)
-    block = (not untl or untl > now) and block
-  end
-  if block or #counters > 0 then
-    return { scope = rule.scope, counters = counters, block = block }
-  end
-  return nil
+  return n
 end
