@@ -29,11 +29,12 @@ local function parse(value)
   if values[1] ~= VERSION then
     error('not a cell')
   end
-  local cells, cell, i, n = {}, nil, 2, #values
+  -- `nil` as an item: room for the one cell, and its one counter, that most subjects have.
+  local cells, cell, i, n = { nil }, nil, 2, #values
   while i <= n do
     local head = values[i]
     if type(head) == 'string' then
-      cell = { scope = head, block = false }
+      cell = { scope = head, block = false, nil }
       cells[#cells + 1] = cell
       i = i + 1
     elseif head >= 64 then
