@@ -2,8 +2,9 @@
 local function rareParts()
   local parts = {}
 
+  -- A quotient by 1 is never rounded: `%` is exact here, and needs no call.
   local function isWhole(value)
-    return value >= 0 and value <= MOST and math.fmod(value, 1) == 0
+    return value >= 0 and value <= MOST and value % 1 == 0
   end
 
   -- A list of pairs, as holds and logs are.
