@@ -12,7 +12,7 @@ export const DEFAULT_IPV6_PREFIX = 56;
  */
 export function canonicalAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6_PREFIX): string | undefined {
   // Most keys are no address; this decides it without a parser. 100: more than an IPv6 address with brackets, zone and port.
-  if (text.length > 100 || !/^\[?[\da-f:.]+/i.test(text)) return undefined;
+  if (text.length > 100 || !/^\[?[\da-f]*[:.]/i.test(text)) return undefined;
   const address = text
     .replace(/^\[([^\]]*)\](?::\d{1,5})?$/, '$1')
     .replace(/^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/, '$1');

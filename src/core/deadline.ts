@@ -1,40 +1,49 @@
-/** One call that is waited for. */
-export interface Pending {
+import { InFlight } from './in-flight.js';
+import type { Flying } from './in-flight.js';
+
+/** One call that is waited for; {@link Deadlines} keeps these fields. */
+export interface Pending extends Flying {
+  /** Time of `performance.now()` from which it is late. */
   due: number;
-  done: boolean;
   extended: boolean;
-  readonly onLate: () => void;
 }
 
 /**
  * Deadlines of calls that all have the same time allowed, watched by one timer that runs only while something is waited
- * for. A timer per call would be the most expensive part of a decision.
+ * for. A timer per call would be the most expensive part of a decision. What was answered is let go at once, so that a call
+ * and all that hangs on it never outlive their request.
  *
  * A busy process is not a dead store. Replies that already wait in the socket are read before a call counts as late: it
  * must have been due when the timer fired, and the check comes one `setImmediate` after that. And where something blocked
  * the event loop, the calls under way get their time once more: their request may not even have left.
  */
-export class Deadlines {
+export class Deadlines<T extends Pending> {
   readonly #timeoutMs: number;
   readonly #tickMs: number;
-  #pending: Pending[] = [];
+  readonly #onLate: (call: T) => void;
+  readonly #pending = new InFlight<T>();
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   #tickDue = 0;
 
-  constructor(timeoutMs: number) {
+  /** @param onLate called once for a call that was not answered in time. */
+  constructor(timeoutMs: number, onLate: (call: T) => void) {
     this.#timeoutMs = timeoutMs;
+    this.#onLate = onLate;
     // An eighth: a call is found late at most that much after its deadline.
     this.#tickMs = Math.max(1, Math.floor(timeoutMs / 8));
   }
 
-  /** Calls `onLate` once, unless `done` was set by then. */
-  watch(onLate: () => void): Pending {
-    const now = performance.now();
-    const pending: Pending = { due: now + this.#timeoutMs, done: false, extended: false, onLate };
-    this.#pending.push(pending);
+  /** @param now of `performance.now()` */
+  watch(call: T, now: number): void {
+    call.due = now + this.#timeoutMs;
+    this.#pending.add(call);
     if (!this.#running) this.#arm(now);
-    return pending;
+  }
+
+  /** An answer came. @returns false when the call had been found late: the answer is to be thrown away. */
+  answered(call: T): boolean {
+    return this.#pending.remove(call);
   }
 
   #arm(now: number): void {
@@ -53,18 +62,15 @@ export class Deadlines {
     const now = performance.now();
     // The timer came late, or something took long between it and this check.
     const loopWasBlocked = now - this.#tickDue > this.#tickMs;
-    for (const call of this.#pending) {
-      if (call.done || call.due > now) continue;
-      if (loopWasBlocked && !call.extended) {
-        call.extended = true;
-        call.due = now + this.#timeoutMs;
-      } else if (call.due <= firedAt) {
-        call.done = true;
-        call.onLate();
-      }
-    }
-    this.#pending = this.#pending.filter(({ done }) => !done);
-    if (this.#pending.length > 0) this.#arm(now);
+    const late = this.#pending.take(call => {
+      if (call.due > now) return false;
+      if (!loopWasBlocked || call.extended) return call.due <= firedAt;
+      call.extended = true;
+      call.due = now + this.#timeoutMs;
+      return false;
+    });
+    late.forEach(this.#onLate);
+    if (this.#pending.size > 0) this.#arm(now);
     else this.#running = false;
   };
 }

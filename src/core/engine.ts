@@ -5,9 +5,12 @@ import { Events } from './events.js';
 import type { FailMode } from './events.js';
 import type { LimitkeeperError } from './errors.js';
 import { Guard } from './guard.js';
-import { chain, isPromise } from './maybe-promise.js';
+import type { Answer, Conclude } from './guard.js';
+import { InFlight } from './in-flight.js';
+import type { Flying } from './in-flight.js';
+import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
-import { decides, LOOK } from './operation.js';
+import { LOOK } from './operation.js';
 import type { Batch, BatchItem } from './operation.js';
 import { StandIn } from './stand-in.js';
 import type { BatchResult, Store, StoredCell, SyncStore } from './store.js';
@@ -18,6 +21,10 @@ export interface EngineOptions {
   readonly storeTimeoutMs: number;
   /** Makes the store that decides while the real one is away (`failMode: 'local'`). */
   readonly localStore: () => SyncStore;
+}
+
+interface Work extends Flying {
+  readonly promise: Promise<unknown>;
 }
 
 /** Receipts are told apart across processes; the counter makes them cheap. */
@@ -35,7 +42,7 @@ export class Engine {
   readonly #guard: Guard;
   readonly #standIn: StandIn;
   #degraded = false;
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #underWay = new InFlight<Work>();
 
   constructor(options: EngineOptions) {
     this.store = options.store;
@@ -52,11 +59,16 @@ export class Engine {
   decide(batch: Batch, quiet = false): MaybePromise<Decision> {
     // Only stores own time, but no store is asked here.
     if (batch.length === 0) return this.#announce(batch, unlimited(Date.now()), quiet);
-    return chain(this.#guard.run(batch), answer => {
-      if (!answer.ok) return this.#decideDegraded(batch, answer.error, quiet);
-      this.#recovered();
-      return this.#decided(batch, answer.result, quiet);
-    });
+    return this.#guard.run(batch, quiet ? this.#concludeLook : this.#concludeDecision);
+  }
+
+  readonly #concludeDecision: Conclude<Decision> = (answer, batch) => this.#concluded(answer, batch, false);
+  readonly #concludeLook: Conclude<Decision> = (answer, batch) => this.#concluded(answer, batch, true);
+
+  #concluded(answer: Answer, batch: Batch, quiet: boolean): Decision {
+    if (!answer.ok) return this.#decideDegraded(batch, answer.error, quiet);
+    this.#recovered();
+    return this.#decided(batch, answer.result, quiet);
   }
 
   /**
@@ -67,16 +79,16 @@ export class Engine {
   effect(batch: Batch, local = false): MaybePromise<Decision> {
     if (batch.length === 0) return unlimited(Date.now());
     if (local) return this.#effectLocally(batch);
-    return this.track(
-      chain(this.#guard.run(batch), (answer): Decision => {
-        if (!answer.ok) return this.#effectFailed(batch, answer.error);
-        this.#recovered();
-        this.#standIn.follow(batch);
-        this.#announceBlocks(batch, answer.result);
-        return standing(batch, answer.result);
-      }),
-    );
+    return this.track(this.#guard.run(batch, this.#concludeEffect));
   }
+
+  readonly #concludeEffect: Conclude<Decision> = (answer, batch) => {
+    if (!answer.ok) return this.#effectFailed(batch, answer.error);
+    this.#recovered();
+    this.#standIn.follow(batch);
+    this.#announceBlocks(batch, answer.result);
+    return standing(batch, answer.result);
+  };
 
   /**
    * Forgets a subject in one scope, here and in the store that decides while the real one is away.
@@ -91,15 +103,18 @@ export class Engine {
 
   /** Resolves once every effect under way has been answered. */
   async settled(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.allSettled([...this.#underWay]);
+    while (this.#underWay.size > 0) {
+      await Promise.allSettled(this.#underWay.list().map(({ promise }) => promise));
+    }
   }
 
   /** Lets {@link settled} wait for work of a caller, e.g. an outcome that is still being found out. */
   track<T>(work: MaybePromise<T>): MaybePromise<T> {
     if (!isPromise(work)) return work;
-    this.#underWay.add(work);
+    const entry: Work = { place: undefined, promise: work };
+    this.#underWay.add(entry);
     const done = () => {
-      this.#underWay.delete(work);
+      this.#underWay.remove(entry);
     };
     work.then(done, done);
     return work;
@@ -190,23 +205,29 @@ function isBound({ operation: { type } }: BatchItem): boolean {
 }
 
 function standing(batch: Batch, { readings, at }: BatchResult, degraded?: 'local'): Decision {
-  const described: RuleReading[] = [];
-  batch.forEach((item, i) => {
-    const reading = readings[i];
-    if (reading !== undefined) described.push(describe(item.rule, reading));
-  });
+  const described = new Array<RuleReading>(batch.length);
+  for (let i = 0; i < batch.length; i += 1) {
+    const [item, reading] = [batch[i], readings[i]];
+    if (item !== undefined && reading !== undefined) described[i] = describe(item.rule, reading);
+  }
   return fold(described, at, degraded);
 }
 
+const consumes = ({ operation }: BatchItem): boolean => operation.type === 'consume';
+
 /** A receipt names what one kind of operation took: what was consumed, or else the reservations. */
 function addReceipt(decision: Mutable<Decision>, batch: Batch, local: boolean): void {
-  const kind = batch.some(({ operation }) => operation.type === 'consume') ? 'consume' : 'reserve';
-  const rules: ReceiptEntry[] = [];
-  batch.forEach(({ rule, operation }, i) => {
-    if (operation.type !== kind || !decides(operation) || decision.readings[i]?.allowed !== true) return;
-    rules.push({ scope: rule.scope, cost: operation.cost, plan: rule.plan });
-  });
-  if (rules.length === 0) return;
+  const kind = batch.some(consumes) ? 'consume' : 'reserve';
+  let rules: ReceiptEntry[] | undefined;
+  for (let i = 0; i < batch.length; i += 1) {
+    const item = batch[i];
+    if (item?.operation.type !== kind || decision.readings[i]?.allowed !== true) continue;
+    const { rule, operation } = item;
+    const entry = { scope: rule.scope, cost: operation.cost, plan: rule.plan };
+    if (rules === undefined) rules = [entry];
+    else rules.push(entry);
+  }
+  if (rules === undefined) return;
   receiptPrefix ??= nodeCrypto().randomUUID();
   receipts += 1;
   const receipt: Mutable<Receipt> = {

@@ -1,6 +1,7 @@
 import { isBatchResult } from './batch-result.js';
 import { Breaker } from './breaker.js';
 import { Deadlines } from './deadline.js';
+import type { Pending } from './deadline.js';
 import { isLimitkeeperError, storeError } from './errors.js';
 import type { LimitkeeperError } from './errors.js';
 import { isPromise } from './maybe-promise.js';
@@ -14,6 +15,16 @@ export type Answer =
   | { readonly ok: true; readonly result: BatchResult }
   | { readonly ok: false; readonly error: LimitkeeperError };
 
+export type Conclude<T> = (answer: Answer, batch: Batch) => T;
+
+/** A call under way. One object, and no closures beside it: there is one for every request. */
+interface Call<T> extends Pending {
+  readonly batch: Batch;
+  readonly conclude: Conclude<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** One breaker per store, shared by all its limiters: what one of them learns, the others need not pay for again. */
 const breakers = processWide('breakers.v1', () => new WeakMap<Store, Breaker>());
 
@@ -25,43 +36,45 @@ export class Guard {
   readonly #store: Store;
   readonly #timeoutMs: number;
   readonly #breaker: Breaker;
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: Deadlines<Call<unknown>>;
 
   constructor(store: Store, timeoutMs: number) {
     this.#store = store;
     this.#timeoutMs = timeoutMs;
-    this.#deadlines = new Deadlines(timeoutMs);
+    this.#deadlines = new Deadlines(timeoutMs, call => {
+      end(call, this.#fail(tooLate(timeoutMs)));
+    });
     this.#breaker = breakers.get(store) ?? new Breaker();
     breakers.set(store, this.#breaker);
   }
 
-  run(batch: Batch): MaybePromise<Answer> {
-    if (!this.#breaker.allows(performance.now())) return { ok: false, error: suspended() };
+  /** @param conclude makes of the answer what the caller wants. */
+  run<T>(batch: Batch, conclude: Conclude<T>): MaybePromise<T> {
+    const now = performance.now();
+    if (!this.#breaker.allows(now)) return conclude({ ok: false, error: suspended() }, batch);
+    let result: BatchResult | Promise<BatchResult>;
     try {
-      const result = this.#store.apply(batch, this.#timeoutMs);
+      result = this.#store.apply(batch, this.#timeoutMs);
       // A thenable of another make may throw; a native promise goes through `resolve` as it is.
-      return isPromise(result) ? this.#wait(Promise.resolve(result), batch) : this.#check(result, batch);
+      if (isPromise(result)) result = Promise.resolve(result);
     } catch (error) {
-      return this.#fail(error);
+      return conclude(this.#fail(error), batch);
     }
+    return result instanceof Promise
+      ? this.#wait(result, batch, now, conclude)
+      : conclude(this.#check(result, batch), batch);
   }
 
-  #wait(reply: Promise<BatchResult>, batch: Batch): Promise<Answer> {
-    return new Promise(resolve => {
-      const pending = this.#deadlines.watch(() => {
-        resolve(this.#fail(tooLate(this.#timeoutMs)));
-      });
-      const inTime = (answer: () => Answer) => {
-        if (pending.done) return;
-        pending.done = true;
-        resolve(answer());
-      };
+  #wait<T>(reply: Promise<BatchResult>, batch: Batch, now: number, conclude: Conclude<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const call: Call<T> = { place: undefined, due: 0, extended: false, batch, conclude, resolve, reject };
+      this.#deadlines.watch(call as Call<unknown>, now);
       reply.then(
         result => {
-          inTime(() => this.#check(result, batch));
+          if (this.#deadlines.answered(call as Call<unknown>)) end(call, this.#check(result, batch));
         },
         (error: unknown) => {
-          inTime(() => this.#fail(error));
+          if (this.#deadlines.answered(call as Call<unknown>)) end(call, this.#fail(error));
         },
       );
     });
@@ -82,6 +95,14 @@ export class Guard {
   #fail(cause: unknown): Answer {
     this.#breaker.failed(performance.now());
     return { ok: false, error: asStoreError(cause) };
+  }
+}
+
+function end<T>({ batch, conclude, resolve, reject }: Call<T>, answer: Answer): void {
+  try {
+    resolve(conclude(answer, batch));
+  } catch (error) {
+    reject(error);
   }
 }
 

@@ -7,6 +7,7 @@ import { typeError } from './errors.js';
 import type { EventName, Listener } from './events.js';
 import { hashingOf, limiterEntries, makeEngine } from './limiter-options.js';
 import type { LimiterEntry, LimiterOptions, StoreFactories } from './limiter-options.js';
+import { promised } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
 import type { BatchItem, HashedSubject, Operation } from './operation.js';
@@ -17,6 +18,9 @@ import type { HashedSubjects } from './rule-set.js';
 import { spentReceipts } from './spent.js';
 import type { StoredCell } from './store.js';
 import type { Hashing, SubjectKey } from './subject.js';
+
+/** What most calls pass; known to be sound. */
+const NO_OPTIONS: CallOptions = Object.freeze({});
 
 /**
  * Rules decided together, without Express. Refusing is a value: only misuse throws, as a TypeError or RangeError with a
@@ -51,17 +55,21 @@ export class Limiter {
   }
 
   /** Decides, and takes the cost of every rule when all pass. */
-  async consume(subject: Subjects, options: CallOptions = {}): Promise<Decision> {
-    return this.engine.decide(this.#deciding('consume', this.#rules.hashAll(subject), options));
+  consume(subject: Subjects, options: CallOptions = NO_OPTIONS): Promise<Decision> {
+    return promised(() =>
+      this.engine.decide(this.#deciding('consume', this.#rules.hashAll(subject), options)),
+    );
   }
 
   /** The verdict as things stand, e.g. to show what is left. Takes nothing, starts nothing. */
-  async peek(subject: Subjects, options: CallOptions = {}): Promise<Decision> {
-    return this.engine.decide(this.#deciding('peek', this.#rules.hashAll(subject), options), true);
+  peek(subject: Subjects, options: CallOptions = NO_OPTIONS): Promise<Decision> {
+    return promised(() =>
+      this.engine.decide(this.#deciding('peek', this.#rules.hashAll(subject), options), true),
+    );
   }
 
   /** Decides like consume, but holds the units until they are settled, released, or lapse (`holdSec`). */
-  async reserve(subject: Subjects, options: CallOptions = {}): Promise<Reservation> {
+  async reserve(subject: Subjects, options: CallOptions = NO_OPTIONS): Promise<Reservation> {
     const subjects = this.#rules.hashAll(subject);
     const decision = await this.engine.decide(this.#deciding('reserve', subjects, options));
     return {
@@ -145,11 +153,12 @@ export class Limiter {
     subjects: HashedSubjects,
     options: CallOptions,
   ): BatchItem[] {
-    this.#rules.check(options, ['cost', 'plan']);
-    return this.entries.flatMap(entry => {
+    if (options !== NO_OPTIONS) this.#rules.check(options, ['cost', 'plan']);
+    const batch: BatchItem[] = [];
+    for (const entry of this.entries) {
       const { scope } = entry.template;
       const rule = this.#rules.ruleOf(entry, options.plan);
-      if (rule === undefined) return [];
+      if (rule === undefined) continue;
       const subject = subjectFor(subjects, scope);
       if (subject === undefined) {
         throw typeError(
@@ -157,8 +166,9 @@ export class Limiter {
           `no subject for scope ${JSON.stringify(scope)}: name one for every scope.`,
         );
       }
-      return [{ rule, subject, operation: { type, cost: costFor(options.cost, scope, entry.cost) } }];
-    });
+      batch.push({ rule, subject, operation: { type, cost: costFor(options.cost, scope, entry.cost) } });
+    }
+    return batch;
   }
 
   /** An operation on every rule, or on those for which the subjects name one. */

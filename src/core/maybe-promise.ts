@@ -18,3 +18,16 @@ export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePro
 export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[]);
 }
+
+/**
+ * A promise of what `make` answers or throws: an async function without its turns of the microtask queue, which every
+ * decision would pay for.
+ */
+export function promised<T>(make: () => MaybePromise<T>): Promise<T> {
+  try {
+    return Promise.resolve(make());
+  } catch (thrown) {
+    const error: Error = thrown as Error;
+    return Promise.reject(error);
+  }
+}

@@ -77,11 +77,11 @@ export class RuleSet {
   ruleOf(entry: LimiterEntry, plan: CallOptions['plan']): Rule | undefined {
     const { template, own } = entry;
     if (template.mode === 'off') return undefined;
-    const scope = JSON.stringify(template.scope);
     const chosen = planFor(plan, template.scope);
+    if (chosen === undefined && own !== undefined) return own;
     if (chosen === 'unlimited') return undefined;
+    const scope = JSON.stringify(template.scope);
     if (chosen !== undefined) return template.at(chosen, `the plan of scope ${scope}: `);
-    if (own !== undefined) return own;
     throw typeError(
       'ERR_LIMITKEEPER_PLAN',
       `scope ${scope} has no limit and windowSec of its own: pass { plan: { limit, windowSec } } with the call.`,

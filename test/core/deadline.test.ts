@@ -1,25 +1,32 @@
 import { performance } from 'node:perf_hooks';
 import { Deadlines } from '../../src/core/deadline.js';
+import type { Pending } from '../../src/core/deadline.js';
 import { blockLoop, countTimers, sleep } from '../support/time.js';
 
 const TIMEOUT = 120;
 
-/** When the call counted as late, in ms after it was made; `undefined` while it does not. */
-function watch(deadlines: Deadlines) {
+/** A call, and when it counted as late, in ms after it was made; `undefined` while it does not. */
+interface Call extends Pending {
+  readonly start: number;
+  late: number | undefined;
+  times: number;
+}
+
+const watched = (timeoutMs: number): Deadlines<Call> =>
+  new Deadlines<Call>(timeoutMs, call => {
+    call.times += 1;
+    call.late = performance.now() - call.start;
+  });
+
+function watch(deadlines: Deadlines<Call>): Call {
   const start = performance.now();
-  const call = {
-    late: undefined as number | undefined,
-    times: 0,
-    pending: deadlines.watch(() => {
-      call.times += 1;
-      call.late = performance.now() - start;
-    }),
-  };
+  const call: Call = { place: undefined, due: 0, extended: false, start, late: undefined, times: 0 };
+  deadlines.watch(call, start);
   return call;
 }
 
 test('a call without a reply counts as late once, not before its deadline and soon after', async () => {
-  const deadlines = new Deadlines(TIMEOUT);
+  const deadlines = watched(TIMEOUT);
   const calls = [watch(deadlines), watch(deadlines)];
   await sleep(TIMEOUT / 2);
   const later = watch(deadlines);
@@ -32,20 +39,28 @@ test('a call without a reply counts as late once, not before its deadline and so
 });
 
 test('a call that was answered never counts as late, nor do those behind it wait longer', async () => {
-  const deadlines = new Deadlines(TIMEOUT);
+  const deadlines = watched(TIMEOUT);
   const answered = watch(deadlines);
   const dead = watch(deadlines);
   const answeredLast = watch(deadlines);
-  answered.pending.done = true;
+  expect(deadlines.answered(answered)).toBe(true);
   await sleep(TIMEOUT / 2);
-  answeredLast.pending.done = true;
+  expect(deadlines.answered(answeredLast)).toBe(true);
   await sleep(TIMEOUT * 3.5);
   expect([answered.times, dead.times, answeredLast.times]).toEqual([0, 1, 0]);
 });
 
+test('an answer that comes after the deadline, or a second one, is told to be late', async () => {
+  const deadlines = watched(TIMEOUT);
+  const [slow, quick] = [watch(deadlines), watch(deadlines)];
+  expect([deadlines.answered(quick), deadlines.answered(quick)]).toEqual([true, false]);
+  await sleep(TIMEOUT * 4);
+  expect([slow.times, deadlines.answered(slow)]).toEqual([1, false]);
+});
+
 test('the queue goes to sleep and wakes up again', async () => {
-  const deadlines = new Deadlines(TIMEOUT);
-  watch(deadlines).pending.done = true;
+  const deadlines = watched(TIMEOUT);
+  deadlines.answered(watch(deadlines));
   await sleep(TIMEOUT);
   const immediates = jest.spyOn(globalThis, 'setImmediate');
   await sleep(TIMEOUT);
@@ -58,18 +73,18 @@ test('the queue goes to sleep and wakes up again', async () => {
 
 describe('a busy process is not a dead store', () => {
   test('a reply that waits while the event loop is blocked is in time', async () => {
-    const deadlines = new Deadlines(TIMEOUT);
+    const deadlines = watched(TIMEOUT);
     const call = watch(deadlines);
     blockLoop(3 * TIMEOUT);
     // The request leaves only now, and is answered soon.
     await sleep(TIMEOUT / 4);
-    call.pending.done = true;
+    expect(deadlines.answered(call)).toBe(true);
     await sleep(2 * TIMEOUT);
     expect(call.times).toBe(0);
   });
 
   test('also where the block begins when the timer had fired already, and nothing was looked at yet', async () => {
-    const deadlines = new Deadlines(TIMEOUT);
+    const deadlines = watched(TIMEOUT);
     const call = watch(deadlines);
     // The same eighth as the timer of the deadlines: this runs right after it, before any setImmediate.
     setTimeout(() => {
@@ -78,7 +93,7 @@ describe('a busy process is not a dead store', () => {
     await sleep(TIMEOUT / 4);
     await sleep(TIMEOUT / 4);
     expect(call.times).toBe(0);
-    call.pending.done = true;
+    expect(deadlines.answered(call)).toBe(true);
     await sleep(2 * TIMEOUT);
     expect(call.times).toBe(0);
   });
@@ -108,7 +123,7 @@ describe('a busy process is not a dead store', () => {
       look();
     };
     try {
-      const call = watch(new Deadlines(120));
+      const call = watch(watched(120));
       // Blocked until 500: the call has time until 620.
       at(500, 500);
       for (let time = 515; time < 600; time += 15) at(time, time);
@@ -124,7 +139,7 @@ describe('a busy process is not a dead store', () => {
   });
 
   test('but a store that is dead as well is found out after one more time allowed', async () => {
-    const deadlines = new Deadlines(TIMEOUT);
+    const deadlines = watched(TIMEOUT);
     const call = watch(deadlines);
     blockLoop(3 * TIMEOUT);
     await sleep(5 * TIMEOUT);
@@ -133,7 +148,7 @@ describe('a busy process is not a dead store', () => {
   });
 
   test('however often the process is busy', async () => {
-    const deadlines = new Deadlines(TIMEOUT);
+    const deadlines = watched(TIMEOUT);
     const call = watch(deadlines);
     for (let i = 0; i < 8 && call.times === 0; i += 1) {
       blockLoop(TIMEOUT);
@@ -143,7 +158,7 @@ describe('a busy process is not a dead store', () => {
   });
 
   test('and calls made after the block have their own time', async () => {
-    const deadlines = new Deadlines(TIMEOUT);
+    const deadlines = watched(TIMEOUT);
     const before = watch(deadlines);
     blockLoop(3 * TIMEOUT);
     const after = watch(deadlines);
@@ -156,10 +171,10 @@ describe('a busy process is not a dead store', () => {
 });
 
 test('a thousand calls need one timer', async () => {
-  const deadlines = new Deadlines(TIMEOUT);
+  const deadlines = watched(TIMEOUT);
   const timers = await countTimers(async () => {
     for (let i = 0; i < 1000; i += 1) {
-      watch(deadlines).pending.done = true;
+      deadlines.answered(watch(deadlines));
       if (i % 100 === 0) await new Promise(setImmediate);
     }
   });

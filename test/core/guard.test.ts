@@ -25,14 +25,17 @@ function guarded({ isAsync = true, timeoutMs = TIMEOUT } = {}) {
   return { memory, store, guard, left: () => memory.apply(look).readings[0]?.remaining };
 }
 
+/** The guard's answer as it is. */
+const asIs = (answer: Answer): Answer => answer;
+
 const codeOf = (answer: Answer) => (answer.ok ? 'ok' : answer.error.code);
 
 const atOnce = (guard: Guard, n: number): Promise<Answer[]> =>
-  Promise.all(Array.from({ length: n }, async () => guard.run(batch)));
+  Promise.all(Array.from({ length: n }, async () => guard.run(batch, asIs)));
 
 async function codes(guard: Guard, n: number): Promise<string[]> {
   const seen: string[] = [];
-  for (let i = 0; i < n; i += 1) seen.push(codeOf(await guard.run(batch)));
+  for (let i = 0; i < n; i += 1) seen.push(codeOf(await guard.run(batch, asIs)));
   return seen;
 }
 
@@ -48,9 +51,9 @@ afterEach(async () => {
 
 describe('an answer is a value', () => {
   test('at once from a store that answers at once, later from another', async () => {
-    const sync = guarded({ isAsync: false }).guard.run(batch);
+    const sync = guarded({ isAsync: false }).guard.run(batch, asIs);
     expect(sync).toMatchObject({ ok: true, result: { readings: [{ remaining: 99 }] } });
-    const later = guarded().guard.run(batch);
+    const later = guarded().guard.run(batch, asIs);
     expect(later).toBeInstanceOf(Promise);
     expect(await later).toMatchObject({ ok: true, result: { readings: [{ remaining: 99 }] } });
   });
@@ -58,7 +61,7 @@ describe('an answer is a value', () => {
   test('the store is told how long we wait', async () => {
     const store = new MemoryStore();
     const apply = jest.spyOn(store, 'apply');
-    await new Guard(store, 123).run(batch);
+    await new Guard(store, 123).run(batch, asIs);
     expect(apply).toHaveBeenCalledWith(batch, 123);
   });
 });
@@ -71,7 +74,7 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     for (const isAsync of [true, false]) {
       const { guard, store } = guarded({ isAsync });
       store.fault = fault;
-      const answer = await guard.run(batch);
+      const answer = await guard.run(batch, asIs);
       if (answer.ok) throw new Error('it was taken for an answer');
       expect(answer.error).toMatchObject({
         code: 'ERR_LIMITKEEPER_STORE',
@@ -110,7 +113,7 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     for (const isAsync of [true, false]) {
       const { guard, store } = guarded({ isAsync });
       store.fault = { answers };
-      const answer = await guard.run(batch);
+      const answer = await guard.run(batch, asIs);
       if (answer.ok) throw new Error('it was taken for an answer');
       expect(answer.error).toMatchObject({
         code: 'ERR_LIMITKEEPER_STORE',
@@ -156,13 +159,13 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     ],
   ])('it %s', async (_what, apply, code) => {
     const store = Object.assign(new MemoryStore(), { apply }) as unknown as Store;
-    expect(codeOf(await new Guard(store, TIMEOUT).run(batch))).toBe(code);
+    expect(codeOf(await new Guard(store, TIMEOUT).run(batch, asIs))).toBe(code);
   });
 
   test('an error of another realm keeps its message', async () => {
     const store = new MemoryStore();
     store.apply = () => vm.runInNewContext('throw new TypeError("socket hang up")') as never;
-    const answer = await new Guard(store, TIMEOUT).run(batch);
+    const answer = await new Guard(store, TIMEOUT).run(batch, asIs);
     expect(answer).toMatchObject({ error: { message: expect.stringContaining('socket hang up') } });
   });
 });
@@ -176,7 +179,7 @@ describe('the deadline', () => {
     const { guard, store } = guarded();
     store.fault = 'hangs';
     const start = performance.now();
-    expect(codeOf(await guard.run(batch))).toBe('ERR_LIMITKEEPER_STORE_TIMEOUT');
+    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE_TIMEOUT');
     const took = performance.now() - start;
     expect(took).toBeGreaterThanOrEqual(TIMEOUT);
     expect(took).toBeLessThan(4 * TIMEOUT);
@@ -185,7 +188,7 @@ describe('the deadline', () => {
   test('a slow answer within it is an answer', async () => {
     const { guard, store, left } = guarded({ timeoutMs: 400 });
     store.fault = { slowMs: 50 };
-    expect(codeOf(await guard.run(batch))).toBe('ok');
+    expect(codeOf(await guard.run(batch, asIs))).toBe('ok');
     expect(left()).toBe(99);
   });
 
@@ -199,8 +202,8 @@ describe('the deadline', () => {
     await sleep(10);
     // Neither a success (which would begin the count anew) nor further failures: this is the fifth in a row.
     store.fault = 'rejects';
-    expect(codeOf(await guard.run(batch))).toBe('ERR_LIMITKEEPER_STORE');
-    expect(codeOf(await guard.run(batch))).toBe('ERR_LIMITKEEPER_STORE_SUSPENDED');
+    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE');
+    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE_SUSPENDED');
   });
 
   test('late rejections do not count as further failures', async () => {
@@ -210,15 +213,15 @@ describe('the deadline', () => {
     store.fault = 'rejects';
     store.thaw();
     await sleep(10);
-    expect(codeOf(await guard.run(batch))).toBe('ERR_LIMITKEEPER_STORE');
+    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE');
     store.fault = undefined;
-    expect(codeOf(await guard.run(batch))).toBe('ok');
+    expect(codeOf(await guard.run(batch, asIs))).toBe('ok');
   });
 
   test('an answer that waits while the process is busy is in time', async () => {
     const { guard, store } = guarded();
     store.fault = { slowMs: 5 };
-    const answer = guard.run(batch);
+    const answer = guard.run(batch, asIs);
     blockLoop(4 * TIMEOUT);
     expect(codeOf(await answer)).toBe('ok');
   });
@@ -235,7 +238,7 @@ describe('the breaker', () => {
     expect(store.calls).toBe(5);
     store.fault = { slowMs: 20 };
     await sleep(1050);
-    const probe = guard.run(batch);
+    const probe = guard.run(batch, asIs);
     expect(await codes(guard, 3)).toEqual([SUSPENDED, SUSPENDED, SUSPENDED]);
     expect(store.calls).toBe(6);
     expect(codeOf(await probe)).toBe('ok');
@@ -286,6 +289,6 @@ describe('the breaker', () => {
 test('a sound result passes as the very object that the store answered', () => {
   const result = { ...new MemoryStore().apply(batch) };
   const store = Object.assign(new MemoryStore(), { apply: (): MaybePromise<BatchResult> => result });
-  const answer = new Guard(store, TIMEOUT).run(batch);
+  const answer = new Guard(store, TIMEOUT).run(batch, asIs);
   expect((answer as Extract<Answer, { ok: true }>).result).toBe(result);
 });

@@ -44,9 +44,7 @@ export class DenyCache {
   /** The refusal that Redis would answer, if it is known. */
   find(batch: Batch): BatchResult | undefined {
     if (this.#entries.size === 0) return undefined;
-    const entry = this.#entries
-      .get(batch[0]?.subject.hash ?? '')
-      ?.find(candidate => isSame(candidate.batch, batch));
+    const entry = sameCall(this.#entries.get(batch[0]?.subject.hash ?? ''), batch);
     if (entry === undefined) return undefined;
     const elapsed = Math.floor(this.#now() - entry.taken);
     if (elapsed < 0 || elapsed >= entry.validMs) {
@@ -139,20 +137,28 @@ export class DenyCache {
 
 const subjectsOf = (batch: Batch): Set<string> => new Set(batch.map(({ subject }) => subject.hash));
 
+// Plain loops: this is all that an attacker's request costs.
+function sameCall(entries: readonly Entry[] | undefined, batch: Batch): Entry | undefined {
+  if (entries === undefined) return undefined;
+  for (const entry of entries) if (isSame(entry.batch, batch)) return entry;
+  return undefined;
+}
+
 function isSame(a: Batch, b: Batch): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i += 1) if (!isSameItem(a[i], b[i])) return false;
+  return true;
+}
+
+function isSameItem(a: BatchItem | undefined, b: BatchItem | undefined): boolean {
   return (
-    a.length === b.length &&
-    a.every((item, i) => {
-      const other = b[i];
-      return (
-        item.rule === other?.rule &&
-        item.subject.hash === other.subject.hash &&
-        decides(item.operation) &&
-        decides(other.operation) &&
-        item.operation.type === other.operation.type &&
-        item.operation.cost === other.operation.cost
-      );
-    })
+    a !== undefined &&
+    a.rule === b?.rule &&
+    a.subject.hash === b.subject.hash &&
+    decides(a.operation) &&
+    decides(b.operation) &&
+    a.operation.type === b.operation.type &&
+    a.operation.cost === b.operation.cost
   );
 }
 

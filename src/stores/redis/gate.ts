@@ -29,8 +29,12 @@ export class Gate {
     });
   }
 
-  /** `undefined`: go ahead. Otherwise a promise to wait for, which rejects when it is no use. */
-  enter(key?: string, expires = performance.now() + PATIENCE_MS): Promise<void> | undefined {
+  /**
+   * `undefined`: go ahead. Otherwise a promise to wait for, which rejects when it is no use.
+   *
+   * @param waitMs how long the caller would wait
+   */
+  enter(key?: string, waitMs = PATIENCE_MS): Promise<void> | undefined {
     const state = this.#port.state(key);
     if (state === 'ready') return undefined;
     if (state !== 'starting') return Promise.reject(unreachable(state));
@@ -38,7 +42,7 @@ export class Gate {
     return new Promise((resolve, reject) => {
       this.#waiters.push({
         key,
-        expires: Math.min(expires, performance.now() + PATIENCE_MS),
+        expires: performance.now() + Math.min(waitMs, PATIENCE_MS),
         resolve,
         reject,
       });

@@ -55,7 +55,9 @@ export class ReplyReader {
       return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`);
     }
     const blocks: BlockNews[] = [];
-    const readings = items.map(({ rule }, i) => this.#reading(rule, i, blocks));
+    const readings = new Array<Reading>(items.length);
+    let i = 0;
+    for (const { rule } of items) readings[i] = this.#reading(rule, i++, blocks);
     if (blocks.length === 0) return { at: this.at, readings, blockStarted: NONE, blocks: NONE };
     const blockStarted = blocks.flatMap(({ item, news }) => (news === 'started' ? [item] : []));
     return { at: this.at, readings, blockStarted, blocks };

@@ -64,8 +64,7 @@ export class RedisStore implements Store {
     const { epoch } = this.#denied;
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { items: batch, deadlineMs, isEffect, epoch, resolve, reject };
-      const expires = deadlineMs === undefined ? undefined : performance.now() + deadlineMs;
-      const wait = this.#gate.enter(this.#keyOf(batch), expires);
+      const wait = this.#gate.enter(this.#keyOf(batch), deadlineMs);
       if (wait === undefined) this.#add(waiting);
       else {
         wait.then(() => {

@@ -82,9 +82,10 @@ export function encode(decisions: readonly Work[], keyOf: (hash: string) => stri
   const places = new Map<string, number>();
   let rules = '';
   let ruleCount = 0;
-  let work = '';
+  // Numbers, and one text of them at the end: a text that grows piece by piece costs several times as much.
+  const work: number[] = [];
   for (const items of decisions) {
-    work += `${work === '' ? '' : ','}${String(items.length)}`;
+    work.push(items.length);
     for (const { rule, subject, operation } of items) {
       let place = places.get(subject.hash);
       if (place === undefined) {
@@ -97,40 +98,54 @@ export function encode(decisions: readonly Work[], keyOf: (hash: string) => stri
         code.index = ++ruleCount;
         rules += ruleCount === 1 ? code.json : `,${code.json}`;
       }
-      work += `,${String(place)},${String(code.index)},${operationCode(operation)}`;
+      work.push(place, code.index);
+      pushOperation(work, operation);
     }
   }
-  return { keys, tail: `[${rules}],[${work}]` };
+  return { keys, tail: `[${rules}],${JSON.stringify(work)}` };
 }
 
-function operationCode(operation: WorkItem['operation']): string {
+function pushOperation(work: number[], operation: WorkItem['operation']): void {
   switch (operation.type) {
     case 'consume':
-      return `1,${String(operation.cost)}`;
+      work.push(1, operation.cost);
+      break;
     case 'peek':
-      return `2,${String(operation.cost)}`;
+      work.push(2, operation.cost);
+      break;
     case 'reserve':
-      return `3,${String(operation.cost)}`;
+      work.push(3, operation.cost);
+      break;
     case 'settle':
-      return `4,${String(operation.at)},${String(operation.held)},${String(operation.actual)}`;
+      work.push(4, operation.at, operation.held, operation.actual);
+      break;
     case 'charge':
-      return `5,${String(operation.units)}`;
+      work.push(5, operation.units);
+      break;
     case 'refund':
-      return `6,${String(operation.at)},${String(operation.units)}`;
+      work.push(6, operation.at, operation.units);
+      break;
     case 'block':
-      return `7,${String(operation.ms ?? -1)}`;
+      work.push(7, operation.ms ?? -1);
+      break;
     case 'unblock':
-      return '8';
+      work.push(8);
+      break;
     case 'reset':
-      return '9';
+      work.push(9);
+      break;
     case 'forgive':
-      return '10';
+      work.push(10);
+      break;
     case 'judge':
-      return `11,${String(operation.cost)}`;
+      work.push(11, operation.cost);
+      break;
     case 'claim':
-      return `12,${String(operation.holdMs)},${String(operation.cost)}`;
+      work.push(12, operation.holdMs, operation.cost);
+      break;
     case 'commit':
     case 'release':
-      return `${operation.type === 'commit' ? '13' : '14'},${String(operation.at)},${String(operation.holdMs)},${String(operation.cost)}`;
+      work.push(operation.type === 'commit' ? 13 : 14, operation.at, operation.holdMs, operation.cost);
+      break;
   }
 }
