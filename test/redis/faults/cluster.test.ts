@@ -9,6 +9,7 @@ import {
   expectNoneDegraded,
   expectPromisesKept,
   figures,
+  LIMIT,
   limitersOver,
   load,
   PATIENT_MS,
@@ -45,6 +46,33 @@ describe.each(CLIENTS)('$name', kind => {
     const [key] = (await cluster.keys()).filter(one => !before.has(one));
     return cluster.slotOf(key!);
   }
+
+  it('P74: every master decides about its subjects, and no MOVED reaches anybody', async () => {
+    const subjected = await scene(kind, PATIENT_MS);
+    const others = new Set(await cluster.keys());
+    const slot = await slotOfHot(subjected);
+    await subjected.limiters.open.reset('hot');
+    const spread = await load(subjected, { perSecond: 2_000, subject: i => `number ${String(i % 50)}` });
+    expectNoneDegraded(subjected, spread);
+    const masters = cluster.nodes.slice(0, 3);
+    for (const master of masters) {
+      const keys = (await master.call('KEYS', '*')) as string[];
+      expect(keys.filter(key => !others.has(key)).length).toBeGreaterThan(0);
+    }
+    // Nobody tells the client: it asks the old master next.
+    const owner = await cluster.slotOwner(slot);
+    await cluster.moveSlot(
+      slot,
+      masters.find(({ id }) => id !== owner.id)!,
+    );
+    const hot = await load(subjected, {
+      requests: 3 * (LIMIT + 10),
+      perSecond: 2_000,
+      subject: () => 'hot',
+    });
+    expectNoneDegraded(subjected, hot);
+    expectLimitHeld(hot, true);
+  });
 
   it('a slot that moves under load neither loses a count nor counts twice', async () => {
     const subjected = await scene(kind, PATIENT_MS);
