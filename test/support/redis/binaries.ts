@@ -7,32 +7,50 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 // Jest also loads this file by itself, as the `redis` project's globalSetup, and resolves no `.js` suffix then: it imports
-// node: modules only.
+// node: modules only, and what other tests need of it they import from here.
 
 const run = promisify(execFile);
-const HOW_TO =
-  'The Redis tests need a real redis-server ≥ 6.2: install it (Debian: apt-get install redis-server), or name it in LIMITKEEPER_REDIS_SERVER.';
+
+export interface Program {
+  /** What it is called on PATH, and Debian's package as well. */
+  readonly name: string;
+  /** The environment variable that may name another place. */
+  readonly variable: string;
+  /** Who needs it, e.g. `The browser tests need Chromium`. */
+  readonly need: string;
+}
+
+const howTo = ({ name, variable, need }: Program): string =>
+  `${need}: install it (Debian: apt-get install ${name}), or name it in ${variable}.`;
 
 /**
- * The path of a real `redis-server`: the one that LIMITKEEPER_REDIS_SERVER names, or the first on PATH, or, as root where
- * apt-get is, Debian's package, installed on the spot. Throws one sentence that says what to install.
+ * The path of a program: the one that its variable names, or the first on PATH, or, as root where apt-get is, Debian's
+ * package, installed on the spot. Throws one sentence that says what to install.
  */
-export async function findRedisServer(): Promise<string> {
-  const named = process.env['LIMITKEEPER_REDIS_SERVER'];
+export async function findProgram(program: Program): Promise<string> {
+  const { name, variable } = program;
+  const named = process.env[variable];
   if (named !== undefined && named !== '') {
     if (runnable(named)) return named;
-    throw new Error(`LIMITKEEPER_REDIS_SERVER names ${named}, which is no program that can be run.`);
+    throw new Error(`${variable} names ${named}, which is no program that can be run.`);
   }
-  const found = onPath('redis-server');
+  const found = onPath(name);
   if (found !== undefined) return found;
-  if (process.getuid?.() !== 0 || onPath('apt-get') === undefined) throw new Error(HOW_TO);
-  await alone('limitkeeper-install-redis.lock', async () => {
-    if (onPath('redis-server') === undefined) await installDebianPackage();
+  if (process.getuid?.() !== 0 || onPath('apt-get') === undefined) throw new Error(howTo(program));
+  await alone(`limitkeeper-install-${name}.lock`, async () => {
+    if (onPath(name) === undefined) await installDebianPackage(program);
   });
-  const installed = onPath('redis-server');
-  if (installed === undefined) throw new Error(HOW_TO);
+  const installed = onPath(name);
+  if (installed === undefined) throw new Error(howTo(program));
   return installed;
 }
+
+export const findRedisServer = (): Promise<string> =>
+  findProgram({
+    name: 'redis-server',
+    variable: 'LIMITKEEPER_REDIS_SERVER',
+    need: 'The Redis tests need a real redis-server ≥ 6.2',
+  });
 
 export default async function globalSetup(): Promise<void> {
   await findRedisServer();
@@ -52,7 +70,7 @@ function onPath(program: string): string | undefined {
   return folders.map(folder => join(folder, program)).find(runnable);
 }
 
-async function installDebianPackage(): Promise<void> {
+async function installDebianPackage(program: Program): Promise<void> {
   // Debian starts a service as soon as it is installed, unless this script says no (101 is its word for "forbidden").
   const policy = '/usr/sbin/policy-rc.d';
   const ours = await writeFile(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755, flag: 'wx' }).then(
@@ -63,9 +81,9 @@ async function installDebianPackage(): Promise<void> {
   const patience = ['-o', 'DPkg::Lock::Timeout=180', '-qq'];
   try {
     await run('apt-get', [...patience, 'update'], { env });
-    await run('apt-get', [...patience, 'install', '-y', '--no-install-recommends', 'redis-server'], { env });
+    await run('apt-get', [...patience, 'install', '-y', '--no-install-recommends', program.name], { env });
   } catch (error) {
-    throw new Error(`${HOW_TO} (apt-get failed: ${String(error)})`, { cause: error });
+    throw new Error(`${howTo(program)} (apt-get failed: ${String(error)})`, { cause: error });
   } finally {
     if (ours) await rm(policy);
   }
