@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { createLimiter } from '../../src/index.js';
-import { RedisStore } from '../../src/stores/redis/index.js';
 import { type ClientKind, clientKind, CLIENTS } from '../support/redis/clients.js';
-import { endings } from '../support/redis/load.js';
-import { type RedisServer, startRedis } from '../support/redis/server.js';
+import type { RedisServer } from '../support/redis/server.js';
+import { stage } from '../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { onEnd, server, storeOver } = stage();
 
 /** An address that leads to whichever server is the master, as managed services have it. Open connections stay as they are. */
 async function stableAddress(
@@ -34,14 +33,10 @@ async function stableAddress(
 
 /** @param told what the old server does once it has answered READONLY */
 async function expectLeft(kind: ClientKind, told: (old: RedisServer) => unknown): Promise<void> {
-  const [old, next] = await Promise.all([startRedis(), startRedis()]);
-  onEnd(() => Promise.all([old.stop(), next.stop()]));
+  const [old, next] = await Promise.all([server(), server()]);
   const address = await stableAddress(old.port);
   onEnd(() => address.server.close());
-  const opened = kind.single({ port: address.port });
-  onEnd(opened.close);
-  await opened.ready;
-  const store = new RedisStore({ client: opened.client });
+  const store = await storeOver(kind.single({ port: address.port }));
   const [open, closed] = (['open', 'closed'] as const).map(failMode =>
     createLimiter({ scope: failMode, limit: 5, windowSec: 60, store, failMode, storeTimeoutMs: 2_000 }),
   );

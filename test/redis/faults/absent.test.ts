@@ -1,7 +1,6 @@
 import { RedisStore } from '../../../src/stores/redis/index.js';
 import { CLIENTS, type OpenClient } from '../../support/redis/clients.js';
 import {
-  endings,
   expectHealthy,
   expectNoneDegraded,
   expectPromisesKept,
@@ -15,20 +14,14 @@ import {
 } from '../../support/redis/load.js';
 import { freePort } from '../../support/redis/processes.js';
 import { startProxy } from '../../support/redis/proxy.js';
-import { type RedisServer, startRedis } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { onEnd, server } = stage();
 
 function limiters(opened: OpenClient, deadlineMs?: number): Subjected {
   onEnd(opened.close);
   return limitersOver(new RedisStore({ client: opened.client }), deadlineMs);
-}
-
-async function server(options: Parameters<typeof startRedis>[0] = {}): Promise<RedisServer> {
-  const redis = await startRedis(options);
-  onEnd(() => redis.stop());
-  return redis;
 }
 
 describe.each(CLIENTS)('$name', kind => {

@@ -1,9 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { RedisStore } from '../../../src/stores/redis/index.js';
 import { CLIENTS, type ClientKind } from '../../support/redis/clients.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import {
-  endings,
   expectHealthy,
   expectLimitHeld,
   expectNoneDegraded,
@@ -18,9 +16,10 @@ import {
   type Subjected,
 } from '../../support/redis/load.js';
 import { until } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { storeOver } = stage();
 
 describe.each(CLIENTS)('$name', kind => {
   let cluster: RedisCluster;
@@ -30,13 +29,8 @@ describe.each(CLIENTS)('$name', kind => {
   afterAll(() => cluster.stop());
 
   async function scene(of: ClientKind, deadlineMs?: number): Promise<Subjected> {
-    const opened = of.cluster(cluster);
-    onEnd(opened.close);
-    await opened.ready;
-    return limitersOver(
-      new RedisStore({ client: opened.client, prefix: `p${String(Math.random()).slice(2)}` }),
-      deadlineMs,
-    );
+    const prefix = `p${String(Math.random()).slice(2)}`;
+    return limitersOver(await storeOver(of.cluster(cluster), { prefix }), deadlineMs);
   }
 
   async function slotOfHot(subjected: Subjected): Promise<number> {

@@ -1,8 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { RedisStore } from '../../../src/stores/redis/index.js';
 import { CLIENTS } from '../../support/redis/clients.js';
 import {
-  endings,
   expectHealthy,
   expectPromisesKept,
   figures,
@@ -12,9 +10,10 @@ import {
   report,
 } from '../../support/redis/load.js';
 import { startSentinel } from '../../support/redis/sentinel.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { onEnd, storeOver } = stage();
 
 describe.each(CLIENTS)('$name', kind => {
   it.each(['failover', 'crash'] as const)(
@@ -22,10 +21,7 @@ describe.each(CLIENTS)('$name', kind => {
     async how => {
       const sentinel = await startSentinel();
       onEnd(() => sentinel.stop());
-      const opened = kind.sentinel(sentinel);
-      onEnd(opened.close);
-      await opened.ready;
-      const subjected = limitersOver(new RedisStore({ client: opened.client }));
+      const subjected = limitersOver(await storeOver(kind.sentinel(sentinel)));
       await expectHealthy(subjected, 'before');
 
       const running = load(subjected, {

@@ -1,11 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
-import { RedisStore } from '../../../src/stores/redis/index.js';
 import { CLIENTS, type ClientKind } from '../../support/redis/clients.js';
 import {
   BOUND_MS,
   DEADLINE_MS,
-  endings,
   expectHealthy,
   expectLimitHeld,
   expectNoneDegraded,
@@ -19,10 +17,11 @@ import {
   type Subjected,
 } from '../../support/redis/load.js';
 import { type Proxy, startProxy } from '../../support/redis/proxy.js';
-import { type RedisServer, startRedis } from '../../support/redis/server.js';
+import type { RedisServer } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { onEnd, server, storeOver } = stage();
 
 const PER_SECOND = 360;
 /** A command may still count so long after its deadline, for clocks are read at both ends of a network. */
@@ -32,14 +31,11 @@ async function scene(
   kind: ClientKind,
   deadlineMs?: number,
 ): Promise<{ redis: RedisServer; proxy: Proxy; subjected: Subjected }> {
-  const redis = await startRedis();
-  onEnd(() => redis.stop());
+  const redis = await server();
   const proxy = await startProxy(redis.port);
   onEnd(() => proxy.close());
-  const opened = kind.single({ port: proxy.port });
-  onEnd(opened.close);
-  await opened.ready;
-  return { redis, proxy, subjected: limitersOver(new RedisStore({ client: opened.client }), deadlineMs) };
+  const store = await storeOver(kind.single({ port: proxy.port }));
+  return { redis, proxy, subjected: limitersOver(store, deadlineMs) };
 }
 
 /** A store that does not answer costs a deadline now and then, not one per request. */

@@ -1,27 +1,25 @@
 import { performance } from 'node:perf_hooks';
 import express from 'express';
 import { rateLimit } from '../../../src/index.js';
-import { RedisStore } from '../../../src/stores/redis/index.js';
+import type { RedisStore } from '../../../src/stores/redis/index.js';
 import { DECIDE } from '../../../src/stores/redis/scripts.js';
 import { call, closeServers, serve } from '../../support/http.js';
 import { type ClientKind, CLIENTS } from '../../support/redis/clients.js';
-import { BOUND_MS, DEADLINE_MS, endings, PATIENT_MS } from '../../support/redis/load.js';
-import { type RedisServer, startRedis, until } from '../../support/redis/server.js';
+import { BOUND_MS, DEADLINE_MS, PATIENT_MS } from '../../support/redis/load.js';
+import { type RedisServer, until } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { onEnd, server, storeOver } = stage();
 
 async function scene(
   kind: ClientKind,
   optionsFor: (port: number) => object = () => ({}),
 ): Promise<{ redis: RedisServer; store: RedisStore }> {
-  const redis = await startRedis();
-  onEnd(() => redis.stop());
-  const opened = kind.single(redis, false, optionsFor(redis.port));
-  onEnd(opened.close);
-  await opened.ready;
+  const redis = await server();
+  const store = await storeOver(kind.single(redis, false, optionsFor(redis.port)));
   onEnd(closeServers);
-  return { redis, store: new RedisStore({ client: opened.client }) };
+  return { redis, store };
 }
 
 interface Answer {

@@ -1,9 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
-import { RedisStore } from '../../../src/stores/redis/index.js';
 import { CLIENTS, clientKind, type OpenClient } from '../../support/redis/clients.js';
 import {
-  endings,
   expectHealthy,
   expectLimitHeld,
   expectPromisesKept,
@@ -15,10 +13,11 @@ import {
   report,
   type Subjected,
 } from '../../support/redis/load.js';
-import { type RedisServer, startRedis } from '../../support/redis/server.js';
+import type { RedisServer } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { server, storeOver } = stage();
 
 async function killAndRestart(redis: RedisServer, subjected: Subjected, what: string): Promise<void> {
   await expectHealthy(subjected, 'before');
@@ -48,12 +47,8 @@ async function killAndRestart(redis: RedisServer, subjected: Subjected, what: st
 }
 
 async function scene(open: (redis: RedisServer) => OpenClient): Promise<[RedisServer, Subjected]> {
-  const redis = await startRedis();
-  onEnd(() => redis.stop());
-  const opened = open(redis);
-  onEnd(opened.close);
-  await opened.ready;
-  return [redis, limitersOver(new RedisStore({ client: opened.client }))];
+  const redis = await server();
+  return [redis, limitersOver(await storeOver(open(redis)))];
 }
 
 describe('a Redis that is killed and restarted under load', () => {

@@ -1,8 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { RedisStore } from '../../../src/stores/redis/index.js';
 import { CLIENTS, type ClientKind } from '../../support/redis/clients.js';
 import {
-  endings,
   expectHealthy,
   expectLimitHeld,
   expectNoneDegraded,
@@ -16,18 +14,15 @@ import {
   report,
   type Subjected,
 } from '../../support/redis/load.js';
-import { type RedisServer, startRedis } from '../../support/redis/server.js';
+import type { RedisServer } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { server, storeOver } = stage();
 
 async function scene(kind: ClientKind, deadlineMs?: number): Promise<[RedisServer, Subjected]> {
-  const redis = await startRedis();
-  onEnd(() => redis.stop());
-  const opened = kind.single(redis);
-  onEnd(opened.close);
-  await opened.ready;
-  return [redis, limitersOver(new RedisStore({ client: opened.client }), deadlineMs)];
+  const redis = await server();
+  return [redis, limitersOver(await storeOver(kind.single(redis)), deadlineMs)];
 }
 
 const everyoneOnce = (i: number): string => `number ${String(i)}`;
@@ -70,8 +65,7 @@ describe.each(CLIENTS)('$name', kind => {
 
   it('a server that became a replica (READONLY) fails every write in time', async () => {
     const [redis, subjected] = await scene(kind);
-    const other = await startRedis();
-    onEnd(() => other.stop());
+    const other = await server();
     await expectHealthy(subjected, 'before');
     await redis.call('REPLICAOF', '127.0.0.1', other.port);
     const outcomes = await load(subjected, { subject: everyoneOnce });

@@ -4,7 +4,6 @@ import { Redis } from '@upstash/redis';
 import { RedisStore } from '../../../src/stores/redis/index.js';
 import {
   DEADLINE_MS,
-  endings,
   expectHealthy,
   expectPromisesKept,
   figures,
@@ -14,11 +13,12 @@ import {
   report,
   type Subjected,
 } from '../../support/redis/load.js';
-import { type RedisServer, startRedis } from '../../support/redis/server.js';
+import type { RedisServer } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 import { type UpstashEndpoint, upstashEndpoint } from '../../support/redis/upstash.js';
 
 jest.setTimeout(60_000);
-const onEnd = endings();
+const { onEnd, server } = stage();
 
 interface Scene {
   readonly redis: RedisServer;
@@ -27,8 +27,7 @@ interface Scene {
 }
 
 async function scene(): Promise<Scene> {
-  const redis = await startRedis();
-  onEnd(() => redis.stop());
+  const redis = await server();
   const endpoint = await upstashEndpoint(redis.port);
   onEnd(() => endpoint.close());
   // With the SDK's own retries, which go on for seconds.

@@ -210,14 +210,3 @@ export function expectNoneDegraded({ errors }: Subjected, outcomes: readonly Out
   const { degraded } = figures(outcomes);
   expect({ degraded, errors: Object.fromEntries(errors) }).toEqual({ degraded: 0, errors: {} });
 }
-
-/** Calls back in reverse order after each test; made once a file, at its top. */
-export function endings(): (end: () => unknown) => void {
-  const list: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (let end = list.pop(); end !== undefined; end = list.pop()) await end();
-  });
-  return end => {
-    list.push(end);
-  };
-}
