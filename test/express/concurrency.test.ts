@@ -1,5 +1,5 @@
 import { Agent } from 'node:http';
-import { byStatus, MemoryStore, rateLimit } from 'limitkeeper';
+import { MemoryStore, rateLimit } from 'limitkeeper';
 import type { RateLimitHandler, RateLimitOptions } from 'limitkeeper';
 import { FakeClock } from 'limitkeeper/testing';
 import {
@@ -14,6 +14,7 @@ import {
   together,
 } from '../support/http.js';
 import type { Reply } from '../support/http.js';
+import { failures } from '../support/limited.js';
 import { STORES } from '../support/stores.js';
 
 afterEach(closeServers);
@@ -57,20 +58,8 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     }
 
     const login = (options: Partial<RateLimitOptions> = {}): RateLimitHandler =>
-      rateLimit({
-        scope: 'login.password.email_ip',
-        limit: 5,
-        windowSec: 900,
-        blockSec: 900,
-        algorithm: 'fixed-window',
-        count: 'failures',
-        keyFn: () => 'alice',
-        outcome: byStatus,
-        store: makeStore(),
-        // Two hundred requests at once may take their time on a busy machine.
-        storeTimeoutMs: 5000,
-        ...options,
-      } as RateLimitOptions);
+      // Two hundred requests at once may take their time on a busy machine.
+      failures({ blockSec: 900, store: makeStore(), storeTimeoutMs: 5000, ...options });
 
     test.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const)(
       '200 parallel requests against a %s of 50: exactly 50 are admitted',

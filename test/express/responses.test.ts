@@ -3,29 +3,16 @@ import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { byStatus, rateLimit } from 'limitkeeper';
-import type { RateLimitHandler, Store } from 'limitkeeper';
+import { rateLimit } from 'limitkeeper';
 import { call, closeServers, EXPRESSES, pause, serve } from '../support/http.js';
 import type { Reply } from '../support/http.js';
+import { failures } from '../support/limited.js';
 import { STORES } from '../support/stores.js';
 
 afterEach(closeServers);
 
 const LICENSE = join(__dirname, '../../LICENSE');
 const withStatus = (status: number) => Object.assign(new Error('as asked'), { status });
-
-/** Five failures in fifteen minutes, all of one subject. */
-const failures = (store: Store): RateLimitHandler =>
-  rateLimit({
-    scope: 'login',
-    limit: 5,
-    windowSec: 900,
-    algorithm: 'fixed-window',
-    count: 'failures',
-    keyFn: () => 'alice',
-    outcome: byStatus,
-    store,
-  });
 
 interface Way {
   readonly name: string;
@@ -166,7 +153,7 @@ const WAYS: readonly Way[] = [
 describe.each(EXPRESSES)('%s', (_name, express) => {
   describe.each(STORES)('with %s', (_storeName, makeStore) => {
     test.each(WAYS)('answers by $name as without a limiter, and settles before', async way => {
-      const limiter = failures(makeStore());
+      const limiter = failures({ store: makeStore() });
       const app = express();
       app.set('env', 'test');
       app.use(limiter, way.answer);
@@ -203,14 +190,14 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     test('the callback of end is called once', async () => {
       const called = jest.fn();
       const app = express();
-      app.use(failures(makeStore()), (_req, res) => res.end('ok', called));
+      app.use(failures({ store: makeStore() }), (_req, res) => res.end('ok', called));
       expect((await call(await serve(app))).body).toBe('ok');
       expect(called).toHaveBeenCalledTimes(1);
       expect(called.mock.calls[0]).toEqual([]);
     });
 
     test('an answer that Node refuses to send is an error of the handler, and the error is what counts', async () => {
-      const limiter = failures(makeStore());
+      const limiter = failures({ store: makeStore() });
       const app = express();
       app.set('env', 'test');
       app.use(limiter, (_req, res) => res.end(42));
@@ -220,19 +207,8 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
 
     test('the fifth wrong password is told of the block in its own answer', async () => {
       const app = express();
-      app.use(
-        rateLimit({
-          scope: 'login.password.email_ip',
-          limit: 5,
-          windowSec: 900,
-          blockSec: 900,
-          algorithm: 'fixed-window',
-          count: 'failures',
-          keyFn: () => 'alice',
-          outcome: byStatus,
-          store: makeStore(),
-        }),
-        (_req, res) => res.status(401).json({ error: 'wrong' }),
+      app.use(failures({ blockSec: 900, store: makeStore() }), (_req, res) =>
+        res.status(401).json({ error: 'wrong' }),
       );
       const url = await serve(app);
       const told: unknown[] = [];
@@ -282,7 +258,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     test.each(STORES)(
       '%s: mounted before the limiter it packs the whole, with settled headers',
       async (_s, make) => {
-        const limiter = failures(make());
+        const limiter = failures({ store: make() });
         const app = express();
         app.use(gzip, limiter, (_req, res) => res.status(200).send('hello '.repeat(100)));
         const reply = await unzipped(await serve(app));
@@ -292,7 +268,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     );
 
     test.each(STORES)('%s: mounted after it the answer is whole, too, and counted', async (_s, make) => {
-      const limiter = failures(make());
+      const limiter = failures({ store: make() });
       const app = express();
       app.use(limiter, gzip, (_req, res) => res.status(401).send('hello '.repeat(100)));
       const reply = await unzipped(await serve(app));
@@ -318,7 +294,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     for (const [, makeStore] of STORES) {
       for (const order of ['before', 'after']) {
         saved.mockClear();
-        const limiter = failures(makeStore());
+        const limiter = failures({ store: makeStore() });
         const app = express();
         app.use(...(order === 'before' ? [session, limiter] : [limiter, session]));
         app.use((_req, res) => res.status(401).send('no'));
@@ -339,7 +315,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     const size = 4 * 1024 * 1024;
     for (const [, makeStore] of STORES) {
       const app = express();
-      app.use(failures(makeStore()), (_req, res) => {
+      app.use(failures({ store: makeStore() }), (_req, res) => {
         const slow = new Transform({ transform: (chunk, _e, done) => void setImmediate(done, null, chunk) });
         Readable.from(Array.from({ length: 64 }, () => Buffer.alloc(size / 64, 'x')))
           .pipe(slow)
@@ -380,7 +356,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
   test.each(STORES)(
     '%s: where the response has ended before, it still counts and nothing throws',
     async (_s, make) => {
-      const limiter = failures(make());
+      const limiter = failures({ store: make() });
       const app = express();
       app.use((_req, res, next) => {
         res.status(401).end('gone');

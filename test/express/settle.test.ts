@@ -2,29 +2,14 @@ import { once } from 'node:events';
 import http, { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { RequestHandler, Response } from 'express';
-import { byStatus, getRateLimit, MemoryStore, rateLimit } from 'limitkeeper';
-import type { RateLimitHandler, RateLimitOptions } from 'limitkeeper';
+import { getRateLimit, MemoryStore, rateLimit } from 'limitkeeper';
+import type { RateLimitHandler } from 'limitkeeper';
 import { FakeClock } from 'limitkeeper/testing';
 import { call, closeServers, cutShort, EXPRESSES, pause, serve, until } from '../support/http.js';
+import { failures, START } from '../support/limited.js';
 import { RemoteStore } from '../support/stores.js';
 
 afterEach(closeServers);
-
-const START = 1_764_585_780_000;
-
-/** Five failures in a quarter of an hour, strict: each request holds a unit until it is known what became of it. */
-const failures = (options: Partial<RateLimitOptions> = {}): RateLimitHandler =>
-  rateLimit({
-    scope: 'login',
-    limit: 5,
-    windowSec: 900,
-    algorithm: 'fixed-window',
-    count: 'failures',
-    keyFn: () => 'alice',
-    outcome: byStatus,
-    store: new MemoryStore(),
-    ...options,
-  } as RateLimitOptions);
 
 const left = async (limiter: RateLimitHandler): Promise<number | null> =>
   (await limiter.limiter.peek('alice')).remaining;

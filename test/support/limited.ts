@@ -36,3 +36,17 @@ export async function limited(
     call(url, { headers: { 'X-Answer': String(status), ...headers } });
   return { url, limiter, clock, store, get };
 }
+
+/** Five failures in a quarter of an hour, all of one subject; strict, so each request holds a unit until its outcome is known. */
+export const failures = (options: Partial<RateLimitOptions> = {}): RateLimitHandler =>
+  rateLimit({
+    scope: 'login',
+    limit: 5,
+    windowSec: 900,
+    algorithm: 'fixed-window',
+    count: 'failures',
+    keyFn: () => 'alice',
+    outcome: byStatus,
+    store: new MemoryStore(),
+    ...options,
+  } as RateLimitOptions);
