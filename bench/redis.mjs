@@ -19,8 +19,8 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createLimiter } from '../dist/index.js';
 import { RedisStore } from '../dist/stores/redis/index.js';
 
-const ROUNDS = Number(process.argv[2] ?? 20);
-const BURST = Number(process.argv[3] ?? 5000);
+const ROUNDS = Number(process.argv[2] ?? 11);
+const BURST = Number(process.argv[3] ?? 30_000);
 const SUBJECTS = 1000;
 const HOUR = 3600;
 

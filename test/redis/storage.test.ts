@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { RuleTemplate } from '../../src/core/rule.js';
 import { hashSubject } from '../../src/core/subject.js';
 import { createLimiter } from '../../src/index.js';
@@ -32,6 +32,21 @@ describe('what is stored', () => {
     }
     await store.close();
     opened.close();
+  });
+
+  it('lies under the key prefix of the client, whatever its letters', async () => {
+    const client = new Redis({ port: redis.port, keyPrefix: 'größe €:' });
+    const store = new RedisStore({ client });
+    const limiter = createLimiter({ scope: 'a', limit: 2, windowSec: 60, store, storeTimeoutMs: 5_000 });
+    const decisions = [await limiter.consume('erin'), await limiter.consume('erin')];
+    await store.close();
+    client.disconnect();
+    expect(decisions.map(({ remaining, degraded }) => [remaining, degraded])).toEqual([
+      [1, undefined],
+      [0, undefined],
+    ]);
+    const { hash } = hashSubject('erin', {});
+    expect(await redis.call('EXISTS', `größe €:limits:{${hash}}`)).toBe(1);
   });
 
   it('always has an expiry', async () => {
