@@ -205,9 +205,7 @@ async function compare(contenders, concurrency, decisions) {
     const costs = [];
     for (let turn = 0; turn < contenders.length; turn++) {
       const which = (turn + round) % contenders.length;
-      costs[which] = await measured(() =>
-        burst(contenders[which], concurrency, decisions, () => next++),
-      );
+      costs[which] = await measured(() => burst(contenders[which], concurrency, decisions, () => next++));
     }
     costs.forEach(({ own, server }, which) => {
       runs[which].own.push(own / decisions);
