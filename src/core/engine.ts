@@ -23,6 +23,7 @@ export interface EngineOptions {
   readonly localStore: () => SyncStore;
 }
 
+/** An effect, or what a caller wants {@link Engine.settled} to wait for. */
 interface Work extends Flying {
   readonly promise: Promise<unknown>;
 }
@@ -204,6 +205,7 @@ function isBound({ operation: { type } }: BatchItem): boolean {
   return type === 'settle' || type === 'refund';
 }
 
+/** How things stand after a batch. Lists are made at their length: one that grows from nothing takes 17 places at once. */
 function standing(batch: Batch, { readings, at }: BatchResult, degraded?: 'local'): Decision {
   const described = new Array<RuleReading>(batch.length);
   for (let i = 0; i < batch.length; i += 1) {

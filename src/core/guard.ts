@@ -15,14 +15,16 @@ export type Answer =
   | { readonly ok: true; readonly result: BatchResult }
   | { readonly ok: false; readonly error: LimitkeeperError };
 
+/** What a caller makes of an answer. Given the batch, so that it need not be a new function for each call. */
 export type Conclude<T> = (answer: Answer, batch: Batch) => T;
 
-/** A call under way. One object, and no closures beside it: there is one for every request. */
+/** A call under way. */
 interface Call<T> extends Pending {
   readonly batch: Batch;
   readonly conclude: Conclude<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
+  /** Of the promise that the caller waits for. */
+  resolve(value: T): void;
+  reject(error: unknown): void;
 }
 
 /** One breaker per store, shared by all its limiters: what one of them learns, the others need not pay for again. */
@@ -48,7 +50,7 @@ export class Guard {
     breakers.set(store, this.#breaker);
   }
 
-  /** @param conclude makes of the answer what the caller wants. */
+  /** Answers what `conclude` makes of the store's answer: at once where the store answers at once. */
   run<T>(batch: Batch, conclude: Conclude<T>): MaybePromise<T> {
     const now = performance.now();
     if (!this.#breaker.allows(now)) return conclude({ ok: false, error: suspended() }, batch);
@@ -68,13 +70,13 @@ export class Guard {
   #wait<T>(reply: Promise<BatchResult>, batch: Batch, now: number, conclude: Conclude<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const call: Call<T> = { place: undefined, due: 0, extended: false, batch, conclude, resolve, reject };
-      this.#deadlines.watch(call as Call<unknown>, now);
+      this.#deadlines.watch(call, now);
       reply.then(
         result => {
-          if (this.#deadlines.answered(call as Call<unknown>)) end(call, this.#check(result, batch));
+          if (this.#deadlines.answered(call)) end(call, this.#check(result, batch));
         },
         (error: unknown) => {
-          if (this.#deadlines.answered(call as Call<unknown>)) end(call, this.#fail(error));
+          if (this.#deadlines.answered(call)) end(call, this.#fail(error));
         },
       );
     });
@@ -98,11 +100,11 @@ export class Guard {
   }
 }
 
-function end<T>({ batch, conclude, resolve, reject }: Call<T>, answer: Answer): void {
+function end<T>(call: Call<T>, answer: Answer): void {
   try {
-    resolve(conclude(answer, batch));
+    call.resolve(call.conclude(answer, call.batch));
   } catch (error) {
-    reject(error);
+    call.reject(error);
   }
 }
 
