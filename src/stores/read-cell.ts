@@ -26,7 +26,7 @@ function isCounter(value: unknown): boolean {
     typeof value['algorithm'] === 'string' &&
     Object.hasOwn(algorithms, value['algorithm']) &&
     isAmount(value['windowMs']) &&
-    isAmount(value['until']) &&
+    isEnd(value['until']) &&
     isAmounts(value['holds']) &&
     (value['state'] === undefined || isAmounts(value['state']))
   );
@@ -45,7 +45,15 @@ function isBlock(value: unknown): boolean {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-const isAmount = (value: unknown): boolean =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+/** Twice the largest capacity × window: the most that a counter in debt holds. */
+const MOST = 2 ** 53;
+
+const isAmount = (value: unknown): boolean => isWhole(value, MOST);
+
+/** A bucket in debt may take that long to drain, from now. */
+const isEnd = (value: unknown): boolean => isWhole(value, 2 * MOST);
+
+const isWhole = (value: unknown, most: number): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most;
 
 const isAmounts = (value: unknown): boolean => Array.isArray(value) && value.every(isAmount);

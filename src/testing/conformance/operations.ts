@@ -49,6 +49,24 @@ export const operationClauses: readonly Clause[] = [
     },
   },
   {
+    promise: 'the longest debt there can be leaves what else is kept of the subject as it was',
+    async check(world) {
+      const blocked = rule();
+      // Capacity × window just within 2^52, and the debt as long again: it ends beyond 2^53.
+      const budget = rule({
+        scope: 'budget',
+        algorithm: 'token-bucket',
+        limit: 1,
+        windowSec: 31_536_000,
+        burst: 142_808,
+      });
+      await world.block(blocked, null);
+      expectReading(await world.charge(budget, 1_000_000), { allowed: false, remaining: 0 });
+      expectReading(await world.peek(budget), { allowed: false, reason: 'limit', remaining: 0 });
+      expectReading(await world.peek(blocked), { allowed: false, reason: 'blocked' });
+    },
+  },
+  {
     promise: 'reserve holds units, settle charges what was really used',
     async check(world) {
       const counted = rule();

@@ -17,6 +17,7 @@
 local VERSION = 1
 -- "For ever" still gets an expiry, so that no key of ours is without one: a century from the last write.
 local FOR_EVER = 100 * 366 * 24 * 60 * 60 * 1000
+-- 2^53, twice the largest capacity * window: the most that a counter in debt holds. A bucket may take that long to drain.
 local MOST = 9007199254740992
 -- Lua 5.1 hands on a few thousand values at once, and a subject may have a thousand cells of four items each.
 local MOST_AT_ONCE = 1000
@@ -45,12 +46,12 @@ local function parse(value)
       if head >= 16 then
         a, b, c, i = false, false, false, i + 2
       elseif algorithm == 1 then
-        if not (a >= 0 and b >= 0 and c >= 0 and a + b + c <= MOST) then
+        if not (a >= 0 and b >= 0 and c >= 0 and a <= MOST and b <= MOST and c <= MOST) then
           error('not a cell')
         end
         untl, i = b > 0 and a + 2 * window or a + window, i + 5
       elseif algorithm == 2 then
-        if not (a >= 0 and b >= 0 and a + b <= MOST) then
+        if not (a >= 0 and b >= 0 and a <= MOST and b <= MOST) then
           error('not a cell')
         end
         c, untl, i = false, a + window, i + 4
@@ -67,7 +68,7 @@ local function parse(value)
         holds, i = need(rareParts).pairs(values[i]), i + 1
         untl = math.max(untl, holds[#holds - 1])
       end
-      if not (algorithm >= 1 and algorithm <= 5 and window > 0 and window <= MOST and untl <= MOST) then
+      if not (algorithm >= 1 and algorithm <= 5 and window > 0 and window <= MOST and untl <= 2 * MOST) then
         error('not a cell')
       end
       cell[#cell + 1] = { algorithm = algorithm, window = window, untl = untl, holds = holds, a = a, b = b, c = c }
