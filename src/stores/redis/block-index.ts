@@ -1,3 +1,4 @@
+import { promised } from '../../core/maybe-promise.js';
 import type { HashedSubject } from '../../core/operation.js';
 import type { BlockEntry, BlockPage, BlockQuery } from '../../core/store.js';
 import { blockEntry, standingBlock } from '../live-cell.js';
@@ -88,7 +89,8 @@ export class BlockIndex {
   #write(list: string, member: string, lastsMs: number | null): void {
     const { port, timeArgs } = this.#caller;
     const args = [...timeArgs, String(MOST_PER_LIST), String(lastsMs ?? -1), member];
-    const write = run(port, INDEX, [`${list}:ends`, `${list}:names`], args, noop).catch(noop);
+    const keys = [`${list}:ends`, `${list}:names`];
+    const write = promised(() => run(port, INDEX, keys, args, noop)).catch(noop);
     this.#underWay.add(write);
     void write.then(() => this.#underWay.delete(write));
   }

@@ -1,3 +1,4 @@
+import { promised } from '../../core/maybe-promise.js';
 import { decides } from '../../core/operation.js';
 import type { Batch, BatchItem } from '../../core/operation.js';
 import type { BatchResult, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
@@ -112,7 +113,8 @@ export class RedisStore implements Store {
   #call(batch: readonly Waiting[]): void {
     const [first] = batch;
     if (first === undefined) return;
-    this.#caller.decide(batch.map(itemsOf), expiryOf(first)).then(
+    // `promised`: a client wrapped by its user, or a test's clock, may throw, and here nobody would catch it.
+    promised(() => this.#caller.decide(batch.map(itemsOf), expiryOf(first))).then(
       outcomes => {
         batch.forEach((waiting, i) => {
           const outcome = outcomes[i];

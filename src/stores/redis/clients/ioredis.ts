@@ -84,6 +84,7 @@ class Listeners {
   }
 }
 
+/** @throws whatever the client throws where its user has wrapped it; such a command was not sent. */
 function sent(client: IoredisClient, command: IoredisCommand): Promise<unknown> {
   const reply = client.sendCommand(command);
   // Under tracing the client answers with a promise of its own beside the command's; nobody waits for that one.
@@ -157,7 +158,12 @@ export class IoredisPort implements RedisPort {
       reject(error);
       if (error.message.startsWith('READONLY')) this.#reconnect();
     };
-    return sent(this.#client, command);
+    try {
+      return sent(this.#client, command);
+    } catch (error) {
+      this.#underWay.remove(entry);
+      throw error;
+    }
   }
 
   /**
