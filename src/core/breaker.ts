@@ -30,6 +30,11 @@ export class Breaker {
       this.#state = { kind: 'closed', failures: 0 };
   }
 
+  /** A call that was let go needed no store in the end: where it was the probe, the next one is. */
+  spared(now: number): void {
+    if (this.#state.kind === 'probing') this.#state = { kind: 'open', until: now };
+  }
+
   failed(now: number): void {
     const state = this.#state;
     // Calls that were under way when the breaker opened fail one after another: they do not prolong the rest.

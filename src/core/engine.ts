@@ -68,7 +68,7 @@ export class Engine {
 
   #concluded(answer: Answer, batch: Batch, quiet: boolean): Decision {
     if (!answer.ok) return this.#decideDegraded(batch, answer.error, quiet);
-    this.#recovered();
+    if (answer.result.repeated !== true) this.#recovered();
     return this.#decided(batch, answer.result, quiet);
   }
 

@@ -83,14 +83,13 @@ export class Guard {
   }
 
   #check(result: BatchResult, batch: Batch): Answer {
-    if (!isBatchResult(result, batch.length)) {
-      return this.#fail(
-        new Error(
-          `it must answer { at, readings, blockStarted } with ${String(batch.length)} whole readings`,
-        ),
-      );
+    try {
+      if (!isBatchResult(result, batch.length)) return this.#fail(noResult(batch.length));
+    } catch (error) {
+      return this.#fail(error);
     }
-    this.#breaker.succeeded();
+    if (result.repeated === true) this.#breaker.spared(performance.now());
+    else this.#breaker.succeeded();
     return { ok: true, result };
   }
 
@@ -108,10 +107,18 @@ function end<T>(call: Call<T>, answer: Answer): void {
   }
 }
 
+function noResult(items: number): Error {
+  return new Error(`it must answer { at, readings, blockStarted } with ${String(items)} whole readings`);
+}
+
 function asStoreError(cause: unknown): LimitkeeperError {
-  if (isLimitkeeperError(cause)) return cause;
-  const text = hasMessage(cause) ? cause.message : 'it threw something that is no Error';
-  return storeError('ERR_LIMITKEEPER_STORE', `the store failed: ${text}`, { cause });
+  try {
+    if (isLimitkeeperError(cause)) return cause;
+    const text = hasMessage(cause) ? cause.message : 'it threw something that is no Error';
+    return storeError('ERR_LIMITKEEPER_STORE', `the store failed: ${text}`, { cause });
+  } catch {
+    return storeError('ERR_LIMITKEEPER_STORE', 'the store failed with something that cannot be read.');
+  }
 }
 
 /** Not by the class: under Jest, say, the errors of node are of another realm. */

@@ -11,6 +11,11 @@ export interface BatchResult {
   readonly readings: readonly Reading[];
   /** The items (by index) whose automatic block started in this call. */
   readonly blockStarted: readonly number[];
+  /**
+   * The store has repeated an earlier refusal without asking anybody: right for the caller, but no sign that what lies
+   * behind the store is alive.
+   */
+  readonly repeated?: true;
 }
 
 /** One stored cell of a subject, for operators. */

@@ -174,6 +174,46 @@ function assertNever(): never {
   throw new Error('cannot be read');
 }
 
+describe('what cannot even be read is a failure, and a probe that meets it ends', () => {
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+  const unreadable = (name: string): object => Object.defineProperty({}, name, { get: () => assertNever() });
+
+  test.each<[string, () => unknown]>([
+    ['an answer with readings that throw', () => unreadable('readings')],
+    ['an answer that is a revoked proxy', () => revoked.proxy],
+    [
+      'an error whose message throws',
+      () => {
+        throw unreadable('message') as Error;
+      },
+    ],
+    [
+      'an error that is a revoked proxy',
+      () => {
+        throw revoked.proxy as Error;
+      },
+    ],
+  ])('%s', async (_what, odd) => {
+    for (const isAsync of [false, true]) {
+      const memory = new MemoryStore();
+      let isOdd = true;
+      const plain = (items: Batch): unknown => (isOdd ? odd() : memory.apply(items));
+      const apply = isAsync ? (items: Batch) => Promise.resolve(items).then(plain) : plain;
+      const guard = new Guard(Object.assign(new MemoryStore(), { apply }), TIMEOUT);
+      expect(await codes(guard, 6)).toEqual([
+        ...Array<string>(5).fill('ERR_LIMITKEEPER_STORE'),
+        'ERR_LIMITKEEPER_STORE_SUSPENDED',
+      ]);
+      await sleep(1050);
+      expect(await codes(guard, 2)).toEqual(['ERR_LIMITKEEPER_STORE', 'ERR_LIMITKEEPER_STORE_SUSPENDED']);
+      isOdd = false;
+      await sleep(1050);
+      expect(await codes(guard, 2)).toEqual(['ok', 'ok']);
+    }
+  });
+});
+
 describe('the deadline', () => {
   test('a store that never answers costs the time allowed, and little more', async () => {
     const { guard, store } = guarded();
@@ -273,6 +313,31 @@ describe('the breaker', () => {
     const { guard, store } = guarded({ isAsync: false });
     store.fault = { answers: undefined };
     expect(await codes(guard, 6)).toEqual([...Array<string>(5).fill(FAILED), SUSPENDED]);
+  });
+
+  describe('what a store repeats from memory says nothing of whether it lives', () => {
+    const repeated = { answers: { ...new MemoryStore().apply(batch), repeated: true } };
+
+    test('it ends no row of failures', async () => {
+      const { guard, store } = guarded({ isAsync: false });
+      const seen: string[] = [];
+      for (const fault of ['throws', 'throws', 'throws', 'throws', repeated, 'throws', 'throws'] as const) {
+        store.fault = fault;
+        seen.push(...(await codes(guard, 1)));
+      }
+      expect(seen).toEqual([...Array<string>(4).fill(FAILED), 'ok', FAILED, SUSPENDED]);
+    });
+
+    test('and is no probe: the next call is', async () => {
+      const { guard, store } = guarded({ isAsync: false });
+      store.fault = 'throws';
+      await codes(guard, 5);
+      await sleep(1050);
+      store.fault = repeated;
+      expect(await codes(guard, 2)).toEqual(['ok', 'ok']);
+      store.fault = 'throws';
+      expect(await codes(guard, 2)).toEqual([FAILED, SUSPENDED]);
+    });
   });
 
   test('a hundred calls that hang together cost one deadline, and then none', async () => {

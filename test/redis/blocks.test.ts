@@ -149,6 +149,33 @@ describe('the deny cache', () => {
 
   const commands = async () => Number(await redis.info('total_commands_processed'));
 
+  it('does not hide that Redis is frozen, for all that an attacker is refused from it', async () => {
+    const store = new RedisStore({ client: opened.client, prefix: 'deny0', denyCacheMs: 60_000 });
+    const limiter = createLimiter({ scope: 'a', limit: 5, windowSec: 60, store, storeTimeoutMs: 100 });
+    await limiter.block('mallory', 'forever');
+    await limiter.consume('mallory');
+    const events: string[] = [];
+    for (const name of ['degraded', 'recovered'] as const) limiter.on(name, () => events.push(name));
+    redis.freeze();
+    let waited = 0;
+    let refused = 0;
+    try {
+      for (let i = 0; i < 20; i++) {
+        if (!(await limiter.consume('mallory')).allowed) refused += 1;
+        const start = performance.now();
+        await limiter.consume(`user ${String(i)}`);
+        if (performance.now() - start > 80) waited += 1;
+      }
+    } finally {
+      redis.thaw();
+    }
+    // Five failures in a row; then the store is left alone, and in that second nobody waits.
+    expect(waited).toBe(5);
+    expect(refused).toBe(5);
+    expect(events).toEqual(['degraded']);
+    await store.close();
+  });
+
   it('refuses a blocked subject without asking Redis, with waits that shrink', async () => {
     const store = new RedisStore({ client: opened.client, prefix: 'deny', denyCacheMs: 60_000 });
     const limiter = createLimiter({

@@ -52,7 +52,12 @@ export class DenyCache {
       return undefined;
     }
     const { at, readings } = entry.outcome;
-    return { at: at + elapsed, readings: readings.map(reading => later(reading, elapsed)), blockStarted: [] };
+    return {
+      at: at + elapsed,
+      readings: readings.map(reading => later(reading, elapsed)),
+      blockStarted: [],
+      repeated: true,
+    };
   }
 
   /** A mark to pass to {@link learn}: what was asked before an own unblock must not be remembered after it. */
