@@ -292,7 +292,9 @@ async function startRedis() {
   ];
   const server = spawn('redis-server', args, { stdio: 'ignore' });
   const control = new Redis({ port });
-  await once(control, 'ready');
+  // It tries until the server listens.
+  control.on('error', () => {});
+  await new Promise(resolve => control.once('ready', resolve));
   const field = async (section, name) =>
     new RegExp(`^${name}:(.+)$`, 'm').exec(await control.info(section))[1].trim();
   return {
