@@ -31,8 +31,8 @@ export class Breaker {
   }
 
   /** A call that was let go needed no store in the end: where it was the probe, the next one is. */
-  spared(now: number): void {
-    if (this.#state.kind === 'probing') this.#state = { kind: 'open', until: now };
+  spared(): void {
+    if (this.#state.kind === 'probing') this.#state = { kind: 'open', until: -Infinity };
   }
 
   failed(now: number): void {

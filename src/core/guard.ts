@@ -88,7 +88,7 @@ export class Guard {
     } catch (error) {
       return this.#fail(error);
     }
-    if (result.repeated === true) this.#breaker.spared(performance.now());
+    if (result.repeated === true) this.#breaker.spared();
     else this.#breaker.succeeded();
     return { ok: true, result };
   }

@@ -101,7 +101,7 @@ export class BlockIndex {
     try {
       const reply = await this.#caller.port.send(
         key,
-        ['ZRANGEBYLEX', key, from, '+', 'LIMIT', '0', String(count)],
+        ['zrangebylex', key, from, '+', 'LIMIT', '0', String(count)],
         Infinity,
       );
       return Array.isArray(reply) ? reply.map(textOf) : [];

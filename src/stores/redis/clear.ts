@@ -12,13 +12,13 @@ export async function clearKeys(caller: Caller, scopes?: readonly string[]): Pro
   const { port, prefix, timeArgs } = caller;
   const pattern = `${escapeGlob(prefix)}:${scopes === undefined ? '*' : '{*}'}`;
   const forget = async (key: string): Promise<void> => {
-    if (scopes === undefined) await port.send(key, ['UNLINK', key], Infinity);
+    if (scopes === undefined) await port.send(key, ['unlink', key], Infinity);
     else await run(port, FORGET, [key], [...timeArgs, ...scopes], () => undefined);
   };
   for (const send of await port.masters()) {
     let cursor = '0';
     do {
-      const reply = await send(['SCAN', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT]);
+      const reply = await send(['scan', cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT]);
       const [next, keys] = Array.isArray(reply) ? (reply as unknown[]) : [];
       await Promise.all(Array.isArray(keys) ? keys.map(key => forget(textOf(key))) : []);
       cursor = typeof next === 'number' ? String(next) : textOf(next) || '0';

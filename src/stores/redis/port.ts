@@ -22,6 +22,7 @@ export interface RedisPort {
    * rejects when the connection is lost before the reply, and does not repeat it. Redirections of a cluster (MOVED, ASK)
    * are followed: such a command has not run.
    *
+   * @param args the command's name in lower case, in which clients look it up, and its arguments
    * @param expires time of `performance.now()` from which it must not be sent any more
    */
   send(key: string, args: readonly string[], expires: number): Promise<unknown>;

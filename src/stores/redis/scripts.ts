@@ -35,8 +35,8 @@ export function run<T>(
 ): Promise<T> {
   const [key = ''] = keys;
   const count = String(keys.length);
-  return port.send(key, ['EVALSHA', sha, count, ...keys, ...args], expires).then(then, (error: unknown) => {
+  return port.send(key, ['evalsha', sha, count].concat(keys, args), expires).then(then, (error: unknown) => {
     if (errorWord(error) !== 'NOSCRIPT' || performance.now() > expires) throw error;
-    return port.send(key, ['EVAL', text, count, ...keys, ...args], expires).then(then);
+    return port.send(key, ['eval', text, count].concat(keys, args), expires).then(then);
   });
 }

@@ -75,11 +75,34 @@ export interface Encoded {
   readonly tail: string;
 }
 
+/** The keys of one call, each once. */
+class KeyList {
+  readonly list: string[] = [];
+  readonly #keyOf: (hash: string) => string;
+  /** The first needs no entry in a map: a call of a quiet process speaks of one subject alone. */
+  #first = '';
+  #others: Map<string, number> | undefined;
+
+  constructor(keyOf: (hash: string) => string) {
+    this.#keyOf = keyOf;
+  }
+
+  /** From 1, as Lua counts. */
+  placeOf(hash: string): number {
+    if (hash === this.#first) return 1;
+    const known = this.#others?.get(hash);
+    if (known !== undefined) return known;
+    const place = this.list.push(this.#keyOf(hash));
+    if (place === 1) this.#first = hash;
+    else (this.#others ??= new Map<string, number>()).set(hash, place);
+    return place;
+  }
+}
+
 /** Encodes decisions for `lua/decide.lua`: every subject and every rule once, however many decisions speak of them. */
 export function encode(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
   batches += 1;
-  const keys: string[] = [];
-  const places = new Map<string, number>();
+  const keys = new KeyList(keyOf);
   let rules = '';
   let ruleCount = 0;
   // Numbers, and one text of them at the end: a text that grows piece by piece costs several times as much.
@@ -87,22 +110,17 @@ export function encode(decisions: readonly Work[], keyOf: (hash: string) => stri
   for (const items of decisions) {
     work.push(items.length);
     for (const { rule, subject, operation } of items) {
-      let place = places.get(subject.hash);
-      if (place === undefined) {
-        place = keys.push(keyOf(subject.hash));
-        places.set(subject.hash, place);
-      }
       const code = codeOf(rule);
       if (code.batch !== batches) {
         code.batch = batches;
         code.index = ++ruleCount;
         rules += ruleCount === 1 ? code.json : `,${code.json}`;
       }
-      work.push(place, code.index);
+      work.push(keys.placeOf(subject.hash), code.index);
       pushOperation(work, operation);
     }
   }
-  return { keys, tail: `[${rules}],${JSON.stringify(work)}` };
+  return { keys: keys.list, tail: `[${rules}],${JSON.stringify(work)}` };
 }
 
 function pushOperation(work: number[], operation: WorkItem['operation']): void {

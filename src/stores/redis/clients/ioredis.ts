@@ -105,6 +105,8 @@ export class IoredisPort implements RedisPort {
   readonly #listeners: Listeners;
   readonly #underWay = new InFlight<Sent>();
   #reconnectedAt = -Infinity;
+  #stream: IoredisClient['stream'];
+  #node: string | undefined;
   #wasReady: boolean;
 
   constructor(client: IoredisClient, Command: CommandClass) {
@@ -134,8 +136,14 @@ export class IoredisPort implements RedisPort {
   }
 
   nodeOf(): string | undefined {
-    const { remoteAddress, remotePort } = this.#client.stream ?? {};
-    return remoteAddress === undefined ? undefined : `${remoteAddress}:${String(remotePort)}`;
+    const { stream } = this.#client;
+    // Asked for every call, and the same as long as the connection is.
+    if (stream !== this.#stream || this.#node === undefined) {
+      this.#stream = stream;
+      const { remoteAddress, remotePort } = stream ?? {};
+      this.#node = remoteAddress === undefined ? undefined : `${remoteAddress}:${String(remotePort)}`;
+    }
+    return this.#node;
   }
 
   send(_key: string, args: readonly string[]): Promise<unknown> {
@@ -201,9 +209,11 @@ function sendOnce(command: IoredisCommand, text: string): void {
 
 /** A command as Redis reads it: an array of bulk strings, each behind its length in bytes (RESP). */
 function encoded(args: readonly string[]): string {
-  let text = `*${String(args.length)}\r\n`;
-  for (const arg of args) text += `$${String(Buffer.byteLength(arg))}\r\n${arg}\r\n`;
-  return text;
+  const lines = [`*${String(args.length)}`];
+  for (const arg of args) lines.push(`$${String(Buffer.byteLength(arg))}`, arg);
+  // An empty last line: each ends with CRLF.
+  lines.push('');
+  return lines.join('\r\n');
 }
 
 /** A Redis Cluster. */
