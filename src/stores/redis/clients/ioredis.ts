@@ -35,7 +35,14 @@ export interface IoredisCommand {
   toWritable: () => string;
 }
 
-export type CommandClass = new (name: string, args: readonly string[]) => IoredisCommand;
+export type CommandClass = new (
+  name: string,
+  args: readonly string[],
+  options: typeof AS_TEXT,
+) => IoredisCommand;
+
+/** Replies are handed out as text, and not as bytes. */
+const AS_TEXT = { replyEncoding: 'utf8' } as const;
 
 /** Written in place of a command that the client wants to send again: the order of replies stays right. */
 const PING = '*1\r\n$4\r\nPING\r\n';
@@ -152,7 +159,7 @@ export class IoredisPort implements RedisPort {
       return Promise.reject(notWritable());
     }
     // Without arguments: the command's own way to write them is four times as dear, and it would keep them.
-    const command = new this.#Command(args[0] ?? '', []);
+    const command = new this.#Command(args[0] ?? '', [], AS_TEXT);
     sendOnce(command, encoded(args));
     const { resolve, reject } = command;
     const entry: Sent = { place: undefined, command };
@@ -266,7 +273,7 @@ export class IoredisClusterPort implements RedisPort {
   send(_key: string, args: readonly string[]): Promise<unknown> {
     if (this.#cluster.status !== 'ready') return Promise.reject(notWritable());
     const [name = '', ...rest] = args;
-    const command = new this.#Command(name, rest);
+    const command = new this.#Command(name, rest, AS_TEXT);
     const fail = command.reject;
     void sent(this.#cluster, command);
     // The cluster client has put its own `reject` in place, which sends the command again after a redirection, but also
@@ -282,7 +289,7 @@ export class IoredisClusterPort implements RedisPort {
   masters(): Promise<readonly ((args: readonly string[]) => Promise<unknown>)[]> {
     return Promise.resolve(
       this.#cluster.nodes('master').map(node => ([name = '', ...rest]: readonly string[]) => {
-        const command = new this.#Command(name, rest);
+        const command = new this.#Command(name, rest, AS_TEXT);
         return sent(node, command);
       }),
     );
