@@ -1,8 +1,11 @@
 import { receivedSecret, typeError } from '../../../core/errors.js';
 import type { LimitkeeperError } from '../../../core/errors.js';
 import type { RedisPort } from '../port.js';
-import { commandClassOf, IoredisClusterPort, IoredisPort } from './ioredis.js';
-import type { IoredisClient, IoredisCluster } from './ioredis.js';
+import { commandClassOf } from './ioredis-client.js';
+import type { IoredisClient } from './ioredis-client.js';
+import { IoredisClusterPort } from './ioredis-cluster.js';
+import type { IoredisCluster } from './ioredis-cluster.js';
+import { IoredisPort } from './ioredis.js';
 import { NodeRedisClientPort, NodeRedisClusterPort, NodeRedisSentinelPort } from './node-redis.js';
 import type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from './node-redis.js';
 import { UpstashPort } from './upstash.js';

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { PortState, RedisPort } from '../port.js';
 import { slotOf } from '../port.js';
-import { notWritable } from './ioredis.js';
+import { notWritable } from './ioredis-client.js';
 
 interface SendOptions {
   readonly abortSignal: AbortSignal;
