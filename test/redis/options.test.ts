@@ -31,18 +31,20 @@ describe('options that are wrong are refused at construction, by name and with w
     );
   });
 
-  it('a client that has been closed', async () => {
+  it.each([false, true])('a client that has been closed (an earlier store on it: %s)', async hasStore => {
     const redis = await startRedis();
     const ioredis = new Redis(redis.port);
     await ioredis.ping();
-    ioredis.disconnect();
-    await new Promise(resolve => ioredis.once('end', resolve));
     const node = createClient({ socket: { host: '127.0.0.1', port: redis.port } });
     await node.connect();
+    const stores = hasStore ? [ioredis, node].map(client => new RedisStore({ client })) : [];
+    ioredis.disconnect();
+    await new Promise(resolve => ioredis.once('end', resolve));
     node.destroy();
     for (const client of [ioredis, node]) {
       expect(() => new RedisStore({ client })).toThrow(/got one that has been closed/);
     }
+    await Promise.all(stores.map(store => store.close()));
     await redis.stop();
   });
 });

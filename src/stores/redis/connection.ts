@@ -1,4 +1,4 @@
-import { portFor } from './clients/detect.js';
+import { portFor, refuseClosed } from './clients/detect.js';
 import { Gate } from './gate.js';
 import type { RedisPort } from './port.js';
 
@@ -15,6 +15,7 @@ const shared = new WeakMap<object, { readonly port: RedisPort; readonly gate: Ga
 /** @throws TypeError as `portFor` does. */
 export function connectionOf(client: unknown): Connection {
   const known = typeof client === 'object' && client !== null ? shared.get(client) : undefined;
+  if (known !== undefined) refuseClosed(client as object);
   const connection = known ?? open(client);
   connection.users += 1;
   let isOpen = true;

@@ -24,6 +24,7 @@ const EXPECTED =
 export function portFor(client: unknown): RedisPort {
   if (typeof client !== 'object' || client === null)
     throw wrong(`${EXPECTED}, got ${receivedSecret(client)}.`);
+  refuseClosed(client);
   if (has(client, 'sendCommand', 'function') && has(client, 'status', 'string')) return ioredisPort(client);
   if (has(client, 'isOpen', 'boolean') && has(client, 'isReady', 'boolean')) return nodeRedisPort(client);
   if (isUpstash(client)) return new UpstashPort(client);
@@ -33,9 +34,15 @@ export function portFor(client: unknown): RedisPort {
   throw wrong(`${EXPECTED}, got an object that is none of these. Pass the client itself, not its options.`);
 }
 
+/** @throws TypeError `ERR_LIMITKEEPER_OPTION_TYPE` for a client that its user has closed. One not yet started is sound. */
+export function refuseClosed(client: object): void {
+  const { status, isOpen, socketEpoch } = client as Partial<IoredisClient & NodeRedisClient>;
+  if (status === 'end') throw closed('new Redis(…)');
+  if (isOpen === false && (socketEpoch ?? 0) > 0) throw closed('createClient(…)');
+}
+
 function ioredisPort(client: object): RedisPort {
   const ioredis = client as IoredisClient;
-  if (ioredis.status === 'end') throw closed('new Redis(…)');
   const Command = commandClassOf(ioredis);
   if (Command === undefined) throw wrong(`${EXPECTED}, got an ioredis client of an unknown version.`);
   if (ioredis.isCluster) return new IoredisClusterPort(ioredis as IoredisCluster, Command);
@@ -50,9 +57,7 @@ function nodeRedisPort(client: object): RedisPort {
   if (!has(client, 'sendCommand', 'function') || !has(client, 'connect', 'function')) {
     throw wrong(`${EXPECTED}, got a node-redis object without sendCommand (a pool, perhaps).`);
   }
-  const single = client as NodeRedisClient;
-  if (!single.isOpen && (single.socketEpoch ?? 0) > 0) throw closed('createClient(…)');
-  return new NodeRedisClientPort(single);
+  return new NodeRedisClientPort(client as NodeRedisClient);
 }
 
 function isUpstash(client: object): client is UpstashClient {
