@@ -30,6 +30,24 @@ describe.each([true, false])('with batching: %s', batching => {
         return {};
       },
     ],
+    [
+      'a wrapper that throws when the command has been sent',
+      client => {
+        const send = client.sendCommand.bind(client);
+        client.sendCommand = (...args) => {
+          send(...args);
+          return assertNever();
+        };
+        return {};
+      },
+    ],
+    [
+      'a wrapper that rejects before it sends',
+      client => {
+        client.sendCommand = () => Promise.reject(new Error('instrumentation failed'));
+        return {};
+      },
+    ],
     ['a clock that throws', () => ({ clock: { now: assertNever } })],
   ])('%s is a store that failed, at once and for this call alone', async (_what, spoil) => {
     const client = new Redis({ port: (await server()).port });
@@ -48,6 +66,25 @@ describe.each([true, false])('with batching: %s', batching => {
     expect(messages).toEqual([expect.stringContaining('instrumentation failed')]);
     expect(took).toBeLessThan(1_000);
     client.disconnect();
+    await wait(50);
+    expect(seen).toEqual([]);
+  });
+
+  test('a clock that throws only when a block is noted spoils no answer', async () => {
+    const client = new Redis({ port: (await server()).port });
+    onEnd(() => {
+      client.disconnect();
+    });
+    await client.ping();
+    let isBroken = false;
+    const clock = { now: () => (isBroken ? assertNever() : 1_764_585_780_000) };
+    const store = new RedisStore({ client, batching, clock });
+    const limiter = createLimiter({ scope: 'a', limit: 5, windowSec: 60, store, storeTimeoutMs: 2_000 });
+    const blocked = limiter.block('alice', 60);
+    // The call is on its way; the note about the block comes with its reply.
+    await new Promise(setImmediate);
+    isBroken = true;
+    expect(await blocked).toMatchObject({ allowed: false, reason: 'blocked' });
     await wait(50);
     expect(seen).toEqual([]);
   });

@@ -87,10 +87,12 @@ export class BlockIndex {
   }
 
   #write(list: string, member: string, lastsMs: number | null): void {
-    const { port, timeArgs } = this.#caller;
-    const args = [...timeArgs, String(MOST_PER_LIST), String(lastsMs ?? -1), member];
     const keys = [`${list}:ends`, `${list}:names`];
-    const write = promised(() => run(port, INDEX, keys, args, noop)).catch(noop);
+    const write = promised(() => {
+      const { port, timeArgs } = this.#caller;
+      const args = [...timeArgs, String(MOST_PER_LIST), String(lastsMs ?? -1), member];
+      return run(port, INDEX, keys, args, noop);
+    }).catch(noop);
     this.#underWay.add(write);
     void write.then(() => this.#underWay.delete(write));
   }

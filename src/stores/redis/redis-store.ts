@@ -137,8 +137,8 @@ export class RedisStore implements Store {
   #done({ items, isEffect, epoch, resolve }: Waiting, outcome: Outcome): void {
     if (isEffect) this.#denied.drop(items);
     this.#denied.learn(items, outcome, epoch);
-    if (outcome.blocks.length > 0) this.#noteBlocks(items, outcome);
     resolve(outcome);
+    if (outcome.blocks.length > 0) this.#noteBlocks(items, outcome);
   }
 
   #split(): void {

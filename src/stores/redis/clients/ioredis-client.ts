@@ -76,11 +76,19 @@ export class Listeners {
   }
 }
 
-/** @throws whatever the client throws where its user has wrapped it; such a command was not sent. */
+/**
+ * Sends a command. Where its user has wrapped the client, what the wrapper throws or rejects with is how the command ends,
+ * whether it was sent or not: nobody waits for it then.
+ */
 export function sent(client: IoredisClient, command: IoredisCommand): Promise<unknown> {
-  const reply = client.sendCommand(command);
-  // Under tracing the client answers with a promise of its own beside the command's; nobody waits for that one.
-  if (reply !== command.promise && reply instanceof Promise) reply.catch(noop);
+  const fail = command.reject;
+  try {
+    const reply = client.sendCommand(command);
+    // Under tracing, too, the client answers with a promise of its own; the command has ended by the time that one rejects.
+    if (reply !== command.promise && reply instanceof Promise) reply.catch(fail);
+  } catch (error) {
+    fail(error as Error);
+  }
   return command.promise;
 }
 

@@ -77,7 +77,8 @@ export class IoredisPort implements RedisPort {
     if (this.#client.status !== 'ready' || this.#client.stream?.writable !== true) {
       return Promise.reject(notWritable());
     }
-    // Without arguments: the command's own way to write them is four times as dear, and it would keep them.
+    // Without arguments: the command's own way to write them is four times as dear, and it would keep them. What watches the
+    // client sees the name alone.
     const command = new this.#Command(args[0] ?? '', [], AS_TEXT);
     sendOnce(command, encoded(args));
     const { resolve, reject } = command;
@@ -92,12 +93,7 @@ export class IoredisPort implements RedisPort {
       reject(error);
       if (error.message.startsWith('READONLY')) this.#reconnect();
     };
-    try {
-      return sent(this.#client, command);
-    } catch (error) {
-      this.#underWay.remove(entry);
-      throw error;
-    }
+    return sent(this.#client, command);
   }
 
   /**

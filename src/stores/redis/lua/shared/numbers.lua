@@ -1,5 +1,6 @@
--- Whole numbers in a language that only has doubles. Every amount stays below 2^53, where a double is exact, but:
--- `a % b` is a - floor(a / b) * b here, whose quotient is rounded before the floor is taken; fmod is exact.
+-- Whole numbers in a language that only has doubles. Every amount is at most 2^53, where a double is exact; only the end of
+-- the longest debt lies beyond, and may be a millisecond off. But:
+-- `a % b` is a - floor(a / b) * b here, whose quotient is rounded before the floor is taken; with fmod nothing is.
 -- `..` and tostring keep 14 digits of a number; decimal() keeps them all.
 local fmod, floor, format = math.fmod, math.floor, string.format
 
