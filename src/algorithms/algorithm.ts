@@ -37,8 +37,8 @@ export interface Algorithm {
 }
 
 /**
- * `floor(a / b)` for whole a ≥ 0, b > 0 up to 2^53, exactly. In `Math.floor(a / b)` the quotient is rounded before the floor
- * is taken; below 2^53 that does no harm, at the bound it can. Here nothing is ever rounded.
+ * `floor(a / b)` for whole a ≥ 0, b > 0 up to 2^53, exactly. Nothing is rounded on the way, so there is nothing to prove;
+ * `Math.floor(a / b)`, whose quotient is, happens to agree there.
  */
 export function floorDiv(a: number, b: number): number {
   return (a - (a % b)) / b;

@@ -28,7 +28,7 @@ interface Call<T> extends Pending {
 }
 
 /** One breaker per store, shared by all its limiters: what one of them learns, the others need not pay for again. */
-const breakers = processWide('breakers.v1', () => new WeakMap<Store, Breaker>());
+const breakers = processWide('breakers.v2', () => new WeakMap<Store, Breaker>());
 
 /**
  * Stands between a limiter and its store: every call is answered within the deadline (late replies are thrown away), and
@@ -85,11 +85,11 @@ export class Guard {
   #check(result: BatchResult, batch: Batch): Answer {
     try {
       if (!isBatchResult(result, batch.length)) return this.#fail(noResult(batch.length));
+      if (result.repeated === true) this.#breaker.spared();
+      else this.#breaker.succeeded();
     } catch (error) {
       return this.#fail(error);
     }
-    if (result.repeated === true) this.#breaker.spared();
-    else this.#breaker.succeeded();
     return { ok: true, result };
   }
 

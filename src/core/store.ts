@@ -12,8 +12,8 @@ export interface BatchResult {
   /** The items (by index) whose automatic block started in this call. */
   readonly blockStarted: readonly number[];
   /**
-   * The store has repeated an earlier refusal without asking anybody: right for the caller, but no sign that what lies
-   * behind the store is alive.
+   * The store has repeated an earlier refusal, at once and without asking anybody: right for the caller, but no sign that
+   * what lies behind the store is alive.
    */
   readonly repeated?: true;
 }
@@ -63,7 +63,8 @@ export interface Store {
   readonly perProcess?: boolean;
   /**
    * Decides all items atomically and stores what changed, as {@link decide} defines it. A store that needs no I/O answers
-   * with a value, others with a promise. May be called concurrently.
+   * with a value, others with a promise. May be called concurrently. A store on the network that refuses from memory what
+   * it has just refused answers with a value that says `repeated: true`; only a batch that only asks may be answered so.
    *
    * @param deadlineMs how long the caller waits for the answer, e.g. 250. What comes later is thrown away, so a store that
    * can should count nothing then. Left out: it waits.

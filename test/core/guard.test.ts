@@ -181,6 +181,13 @@ describe('what cannot even be read is a failure, and a probe that meets it ends'
 
   test.each<[string, () => unknown]>([
     ['an answer with readings that throw', () => unreadable('readings')],
+    [
+      'an answer whose repeated throws',
+      () =>
+        Object.defineProperty({ ...new MemoryStore().apply(batch) }, 'repeated', {
+          get: () => assertNever(),
+        }),
+    ],
     ['an answer that is a revoked proxy', () => revoked.proxy],
     [
       'an error whose message throws',
