@@ -301,7 +301,12 @@ async function startRedis() {
   const control = new Redis({ port });
   // It tries until the server listens.
   control.on('error', () => {});
-  await new Promise(resolve => control.once('ready', resolve));
+  const ended = once(server, 'exit').then(() => {
+    throw new Error('redis-server ended before it could be used');
+  });
+  await Promise.race([new Promise(resolve => control.once('ready', resolve)), ended]);
+  // It may end now.
+  ended.catch(() => {});
   const field = async (section, name) =>
     new RegExp(`^${name}:(.+)$`, 'm').exec(await control.info(section))[1].trim();
   return {
@@ -311,9 +316,9 @@ async function startRedis() {
       1e6 * (Number(await field('cpu', 'used_cpu_user')) + Number(await field('cpu', 'used_cpu_sys'))),
     stop: async () => {
       control.disconnect();
-      const ended = once(server, 'exit');
+      const gone = once(server, 'exit');
       server.kill();
-      await ended;
+      await gone;
       await rm(folder, { recursive: true });
     },
   };
