@@ -4,9 +4,11 @@ import { startCluster } from '../../support/redis/cluster.js';
 import { startProxy } from '../../support/redis/proxy.js';
 import { startSentinel } from '../../support/redis/sentinel.js';
 import { startRedis } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 import { upstashEndpoint } from '../../support/redis/upstash.js';
 
 jest.setTimeout(60_000);
+const { onEnd } = stage();
 
 // The other tests of this folder believe what these helpers do to a server: here it is looked at.
 
@@ -75,6 +77,10 @@ describe('a cluster of three masters and three replicas', () => {
   it('serves a client while a slot moves, and promotes a replica', async () => {
     const cluster = await startCluster();
     const client = new Cluster([...cluster.addresses]);
+    onEnd(async () => {
+      client.disconnect();
+      await cluster.stop();
+    });
     const key = 'some key';
     const slot = await cluster.slotOf(key);
     const owner = await cluster.slotOwner(slot);
@@ -90,8 +96,6 @@ describe('a cluster of three masters and three replicas', () => {
     const promoted = await cluster.failover(slot);
     expect(promoted.id).not.toBe(other.id);
     expect((await cluster.slotOwner(slot)).id).toBe(promoted.id);
-    client.disconnect();
-    await cluster.stop();
   });
 });
 
