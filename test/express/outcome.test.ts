@@ -2,21 +2,14 @@ import type { Request, Response } from 'express';
 import { byStatus, MemoryStore, rateLimit } from 'limitkeeper';
 import type { RateLimitHandler, RateLimitOptions, RequestOutcome } from 'limitkeeper';
 import { call, closeServers, EXPRESSES, pause, serve } from '../support/http.js';
+import { failures as fixedFailures } from '../support/limited.js';
 import { STORES } from '../support/stores.js';
 
 afterEach(closeServers);
 
+/** In the default algorithm, as most apps have it. */
 const failures = (options: Partial<RateLimitOptions> = {}): RateLimitHandler =>
-  rateLimit({
-    scope: 'login',
-    limit: 5,
-    windowSec: 900,
-    count: 'failures',
-    keyFn: () => 'alice',
-    outcome: byStatus,
-    store: new MemoryStore(),
-    ...options,
-  } as RateLimitOptions);
+  fixedFailures({ algorithm: 'sliding-window', ...options });
 
 describe.each(EXPRESSES)('%s', (_name, express) => {
   test.each<readonly [status: number, outcome: RequestOutcome]>([

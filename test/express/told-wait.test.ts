@@ -1,13 +1,12 @@
 import type { Response } from 'express';
-import { byStatus, getRateLimit, MemoryStore, rateLimit } from 'limitkeeper';
-import type { RateLimitOptions, RuleOptions } from 'limitkeeper';
+import { getRateLimit, MemoryStore, rateLimit } from 'limitkeeper';
+import type { RuleOptions } from 'limitkeeper';
 import { FakeClock } from 'limitkeeper/testing';
 import { call, closeServers, EXPRESSES, serve } from '../support/http.js';
 import type { Express, Reply } from '../support/http.js';
+import { failures, START } from '../support/limited.js';
 
 afterEach(closeServers);
-
-const START = 1_764_585_780_000;
 
 type Case = readonly [name: string, rule: Partial<RuleOptions>, told: string];
 
@@ -28,16 +27,7 @@ async function app(
   rule: Partial<RuleOptions>,
 ): Promise<{ clock: FakeClock; login: (status: number) => Promise<Reply> }> {
   const clock = new FakeClock(START);
-  const limit = rateLimit({
-    scope: 'login',
-    limit: 5,
-    windowSec: 900,
-    count: 'failures',
-    keyFn: () => 'alice',
-    outcome: byStatus,
-    store: new MemoryStore({ clock }),
-    ...rule,
-  } as RateLimitOptions);
+  const limit = failures({ store: new MemoryStore({ clock }), ...rule });
   const server = express();
   server.get('/:status', limit, (req, res: Response) => void res.status(Number(req.params.status)).end());
   const url = await serve(server);
