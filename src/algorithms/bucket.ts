@@ -34,6 +34,7 @@ export const bucket: Algorithm = {
     const [stored = 0, at = 0] = state;
     const over = stored - target * rule.windowMs;
     if (over <= 0) return 0;
-    return Math.max(0, at + ceilDiv(over, rule.limit) - now);
+    // Durations first: `at` plus the wait of the longest debt, 2^53 ms, would be rounded.
+    return Math.max(0, ceilDiv(over, rule.limit) - (now - at));
   },
 };

@@ -236,6 +236,16 @@ const TABLES: Record<string, { name: AlgorithmName; rule?: Partial<AlgorithmRule
       [0, 'wait', 0, 1667],
     ],
   },
+  'buckets: the wait of the longest debt is exact, though it ends past 2^53': {
+    name: 'token-bucket',
+    rule: { limit: 1, windowMs: 2 ** 38, capacity: 2 ** 14 },
+    rows: [
+      [1_764_585_780_001, 'add', 2 ** 15],
+      [1_764_585_780_001, 'wait', 0, 2 ** 53],
+      [1_764_585_780_002, 'wait', 2 ** 14, 2 ** 52 - 1],
+      [1_764_585_780_002, 'wait', 0, 2 ** 53 - 1],
+    ],
+  },
   'buckets: the same millisecond never leaks twice': {
     name: 'token-bucket',
     rows: [

@@ -15,27 +15,28 @@ const atLeastZero = (a: Fraction): Fraction => (a.n < 0n ? whole(0) : a);
 const isAbove = (a: Fraction, b: Fraction): boolean => a.n * b.d > b.n * a.d;
 const floor = (a: Fraction): number => Number(a.n >= 0n ? a.n / a.d : -((-a.n + a.d - 1n) / a.d));
 
-const DAY = 86_400_000;
-/** No wait is longer: beyond it, the answer is never. */
-const LONGEST = 2 ** 52;
+const DAY = 86_400_000n;
+/** No wait is longer (the longest debt takes 2^53 ms to leak away): beyond it, the answer is never. */
+const LONGEST = 2n ** 54n;
 
 /**
  * The semantics page told a second time, for one rule and one subject, with fractions of big integers in the place of scaled
- * numbers, one entry per unit in the log, and waits found by trying, not by formulas. Slow, and written for reading only.
- * Time moves forwards.
+ * numbers, big integers for times too, one entry per unit in the log, and waits found by trying, not by formulas. Slow, and
+ * written for reading only. Time moves forwards.
  */
 export class Model {
   readonly #rule: Rule;
   #counter: Counter;
-  #holds = new Map<number, number>();
-  #block: { until: number; manual: boolean; strikes: number } | undefined;
+  #holds = new Map<bigint, number>();
+  #block: { until: bigint | null; manual: boolean; strikes: number } | undefined;
 
   constructor(rule: Rule) {
     this.#rule = rule;
     this.#counter = new COUNTERS[rule.algorithm](rule);
   }
 
-  apply(operation: Operation, now: number): Reading {
+  apply(operation: Operation, time: number): Reading {
+    const now = BigInt(time);
     switch (operation.type) {
       case 'peek':
         return this.#read(operation.cost, this.#verdict(operation.cost, now), now);
@@ -54,16 +55,16 @@ export class Model {
         this.#charge(operation.units, now);
         break;
       case 'settle': {
-        const lapse = this.#lapse(operation.at);
+        const lapse = this.#lapse(BigInt(operation.at));
         if (lapse > now) this.#hold(lapse, -operation.held);
         this.#charge(operation.actual, now);
         break;
       }
       case 'refund':
-        if (operation.units > 0) this.#counter.refund(now, operation.at, operation.units);
+        if (operation.units > 0) this.#counter.refund(now, BigInt(operation.at), operation.units);
         break;
       case 'block': {
-        const until = operation.ms === null ? Infinity : now + operation.ms;
+        const until = operation.ms === null ? null : now + BigInt(operation.ms);
         this.#block = { until, manual: true, strikes: this.#strikes(now) };
         break;
       }
@@ -84,7 +85,7 @@ export class Model {
     return this.#read(0, this.#verdict(0, now), now);
   }
 
-  #verdict(cost: number, at: number): Reason {
+  #verdict(cost: number, at: bigint): Reason {
     const capacity = whole(this.#rule.capacity);
     if (this.#isBlocked(at)) return 'blocked';
     if (cost > this.#rule.capacity) return 'cost';
@@ -93,7 +94,7 @@ export class Model {
     return isAbove(plus(wanted, whole(this.#held(at))), capacity) ? 'held' : 'ok';
   }
 
-  #read(cost: number, reason: Reason, now: number): Reading {
+  #read(cost: number, reason: Reason, now: bigint): Reading {
     const { scope, capacity } = this.#rule;
     const free = floor(minus(minus(whole(capacity), this.#counter.used(now)), whole(this.#held(now))));
     const remaining = this.#isBlocked(now) ? 0 : Math.max(0, free);
@@ -113,7 +114,7 @@ export class Model {
     };
   }
 
-  #charge(units: number, now: number): void {
+  #charge(units: number, now: bigint): void {
     const { capacity } = this.#rule;
     const room = floor(minus(whole(2 * capacity), this.#counter.used(now)));
     const added = Math.min(units, Math.max(0, room));
@@ -121,31 +122,34 @@ export class Model {
     if (units > 0 && !isAbove(whole(capacity), this.#counter.used(now))) this.#startBlock(now);
   }
 
-  #isBlocked(at: number): boolean {
-    return this.#block !== undefined && at < this.#block.until;
+  #isBlocked(at: bigint): boolean {
+    return this.#block !== undefined && (this.#block.until === null || at < this.#block.until);
   }
 
-  #strikes(now: number): number {
-    return this.#block === undefined || now >= this.#block.until + DAY ? 0 : this.#block.strikes;
+  #strikes(now: bigint): number {
+    if (this.#block === undefined) return 0;
+    const { until, strikes } = this.#block;
+    return until !== null && now >= until + DAY ? 0 : strikes;
   }
 
-  #startBlock(now: number): void {
+  #startBlock(now: bigint): void {
     const { blockMs } = this.#rule;
     if (blockMs.length === 0 || this.#isBlocked(now)) return;
     const strikes = this.#strikes(now);
     const rung = blockMs[Math.min(strikes, blockMs.length - 1)]!;
-    this.#block = { until: now + rung, manual: false, strikes: strikes + 1 };
+    this.#block = { until: now + BigInt(rung), manual: false, strikes: strikes + 1 };
   }
 
-  #lapse(at: number): number {
-    return Number(BigInt(at) / BigInt(this.#rule.holdMs) + 2n) * this.#rule.holdMs;
+  #lapse(at: bigint): bigint {
+    const holdMs = BigInt(this.#rule.holdMs);
+    return (at / holdMs + 2n) * holdMs;
   }
 
-  #hold(lapse: number, units: number): void {
+  #hold(lapse: bigint, units: number): void {
     this.#holds.set(lapse, Math.max(0, (this.#holds.get(lapse) ?? 0) + units));
   }
 
-  #held(at: number): number {
+  #held(at: bigint): number {
     let sum = 0;
     for (const [lapse, units] of this.#holds) if (lapse > at) sum += units;
     return sum;
@@ -158,71 +162,77 @@ export class Model {
 }
 
 /** The smallest whole wait for which `holds`, which once true stays true. */
-function smallestWait(holds: (wait: number) => boolean): number | null {
-  if (holds(0)) return 0;
-  let low = 0;
-  let high = 1;
-  for (; !holds(high); high *= 2) {
+function smallestWait(holds: (wait: bigint) => boolean): number | null {
+  if (holds(0n)) return 0;
+  let low = 0n;
+  let high = 1n;
+  for (; !holds(high); high *= 2n) {
     if (high > LONGEST) return null;
     low = high;
   }
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
+  while (high - low > 1n) {
+    const middle = (low + high) / 2n;
     if (holds(middle)) high = middle;
     else low = middle;
   }
-  return high;
+  return Number(high);
 }
 
 interface Counter {
-  used(at: number): Fraction;
-  add(now: number, units: number): void;
-  refund(now: number, at: number, units: number): void;
+  used(at: bigint): Fraction;
+  add(now: bigint, units: number): void;
+  refund(now: bigint, at: bigint, units: number): void;
 }
 
 class FixedWindow implements Counter {
-  #start = 0;
+  #start = 0n;
   #count = 0;
-  constructor(readonly rule: Rule) {}
-
-  used(at: number): Fraction {
-    return whole(at < this.#start + this.rule.windowMs ? this.#count : 0);
+  readonly #window: bigint;
+  constructor(readonly rule: Rule) {
+    this.#window = BigInt(rule.windowMs);
   }
 
-  add(now: number, units: number): void {
+  used(at: bigint): Fraction {
+    return whole(at < this.#start + this.#window ? this.#count : 0);
+  }
+
+  add(now: bigint, units: number): void {
     if (this.used(now).n === 0n) {
-      const { align, windowMs } = this.rule;
-      this.#start = align === 'epoch' ? Math.floor(now / windowMs) * windowMs : now;
+      this.#start = this.rule.align === 'epoch' ? now - (now % this.#window) : now;
       this.#count = 0;
     }
     this.#count += units;
   }
 
-  refund(now: number, at: number, units: number): void {
-    const end = this.#start + this.rule.windowMs;
+  refund(now: bigint, at: bigint, units: number): void {
+    const end = this.#start + this.#window;
     if (now < end && at >= this.#start && at < end) this.#count = Math.max(0, this.#count - units);
   }
 }
 
 class SlidingWindow implements Counter {
   /** Units by window: those of number k were counted from `#anchor + k × W` on. */
-  #anchor = 0;
-  #windows = new Map<number, number>();
-  constructor(readonly rule: Rule) {}
-
-  #number(at: number): number {
-    return Math.floor((at - this.#anchor) / this.rule.windowMs);
+  #anchor = 0n;
+  #windows = new Map<bigint, number>();
+  readonly #window: bigint;
+  constructor(rule: Rule) {
+    this.#window = BigInt(rule.windowMs);
   }
 
-  used(at: number): Fraction {
-    const w = this.rule.windowMs;
+  /** Division of big integers rounds towards zero: what lies before the anchor is rounded by hand, all of it to window −1. */
+  #number(at: bigint): bigint {
+    return at < this.#anchor ? -1n : (at - this.#anchor) / this.#window;
+  }
+
+  used(at: bigint): Fraction {
+    const w = this.#window;
     const k = this.#number(at);
     const left = w - (at - this.#anchor - k * w);
-    const fading = { n: BigInt(this.#windows.get(k - 1) ?? 0) * BigInt(left), d: BigInt(w) };
+    const fading = { n: BigInt(this.#windows.get(k - 1n) ?? 0) * left, d: w };
     return plus(fading, whole(this.#windows.get(k) ?? 0));
   }
 
-  add(now: number, units: number): void {
+  add(now: bigint, units: number): void {
     if (this.used(now).n === 0n) {
       this.#anchor = now;
       this.#windows = new Map();
@@ -231,26 +241,29 @@ class SlidingWindow implements Counter {
     this.#windows.set(k, (this.#windows.get(k) ?? 0) + units);
   }
 
-  refund(now: number, at: number, units: number): void {
+  refund(now: bigint, at: bigint, units: number): void {
     const k = this.#number(at);
-    if (k < this.#number(now) - 1) return;
+    if (k < this.#number(now) - 1n) return;
     if (this.#windows.has(k)) this.#windows.set(k, Math.max(0, this.#windows.get(k)! - units));
   }
 }
 
 class SlidingLog implements Counter {
-  #times: number[] = [];
-  constructor(readonly rule: Rule) {}
-
-  used(at: number): Fraction {
-    return whole(this.#times.filter(time => time > at - this.rule.windowMs).length);
+  #times: bigint[] = [];
+  readonly #window: bigint;
+  constructor(rule: Rule) {
+    this.#window = BigInt(rule.windowMs);
   }
 
-  add(now: number, units: number): void {
+  used(at: bigint): Fraction {
+    return whole(this.#times.filter(time => time > at - this.#window).length);
+  }
+
+  add(now: bigint, units: number): void {
     for (let i = 0; i < units; i += 1) this.#times.push(now);
   }
 
-  refund(_now: number, at: number, units: number): void {
+  refund(_now: bigint, at: bigint, units: number): void {
     for (let i = 0; i < units; i += 1) {
       const index = this.#times.indexOf(at);
       if (index >= 0) this.#times.splice(index, 1);
@@ -260,27 +273,27 @@ class SlidingLog implements Counter {
 
 class Bucket implements Counter {
   #level = whole(0);
-  #at = 0;
+  #at = 0n;
   constructor(readonly rule: Rule) {}
 
-  #leaked(ms: number): Fraction {
-    return { n: BigInt(ms) * BigInt(this.rule.limit), d: BigInt(this.rule.windowMs) };
+  #leaked(ms: bigint): Fraction {
+    return { n: ms * BigInt(this.rule.limit), d: BigInt(this.rule.windowMs) };
   }
 
-  used(at: number): Fraction {
+  used(at: bigint): Fraction {
     return atLeastZero(minus(this.#level, this.#leaked(at - this.#at)));
   }
 
-  add(now: number, units: number): void {
+  add(now: bigint, units: number): void {
     this.#set(plus(this.used(now), whole(units)), now);
   }
 
-  refund(now: number, at: number, units: number): void {
+  refund(now: bigint, at: bigint, units: number): void {
     const left = atLeastZero(minus(whole(units), this.#leaked(now - at)));
     this.#set(atLeastZero(minus(this.used(now), left)), now);
   }
 
-  #set(level: Fraction, now: number): void {
+  #set(level: Fraction, now: bigint): void {
     // Over the window as denominator, or the fractions grow with every step.
     const w = BigInt(this.rule.windowMs);
     this.#level = { n: (level.n * w) / level.d, d: w };

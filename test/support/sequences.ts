@@ -151,9 +151,12 @@ export interface Played {
   readonly reading: Reading;
 }
 
+/** The year 142,000: no later time is played. Together with any wait of ten years it is still a whole number in a double. */
+const LAST = 2 ** 52;
+
 /**
  * Plays steps on one rule: `ask` answers each operation at its time. Times are those that the answers tell, so that the
- * sequence keeps to the edges; receipts are good once.
+ * sequence keeps to the edges; receipts are good once. Ends early where a time would come after {@link LAST}.
  */
 export function play(
   rule: Rule,
@@ -165,6 +168,7 @@ export function play(
   let now = NOON;
   for (const step of sequence) {
     now += waitOf(step.gap, rule, played.at(-1)?.reading);
+    if (now > LAST) break;
     const operation = operationOf(step, rule, taken);
     const reading = ask(operation, now);
     if (reading.allowed && (operation.type === 'consume' || operation.type === 'reserve')) {

@@ -2,6 +2,15 @@ import { strict as assert } from 'node:assert';
 import { ALICE, BOB, expectReading, rule } from './world.js';
 import type { Clause, World } from './world.js';
 
+/** Capacity × window just within 2^52, and the debt as long again: it ends beyond 2^53. */
+const LONGEST_DEBT = rule({
+  scope: 'budget',
+  algorithm: 'token-bucket',
+  limit: 1,
+  windowSec: 31_536_000,
+  burst: 142_808,
+});
+
 export const operationClauses: readonly Clause[] = [
   {
     promise: 'consume takes units until the limit, and a refusal takes none',
@@ -52,18 +61,27 @@ export const operationClauses: readonly Clause[] = [
     promise: 'the longest debt there can be leaves what else is kept of the subject as it was',
     async check(world) {
       const blocked = rule();
-      // Capacity × window just within 2^52, and the debt as long again: it ends beyond 2^53.
-      const budget = rule({
-        scope: 'budget',
-        algorithm: 'token-bucket',
-        limit: 1,
-        windowSec: 31_536_000,
-        burst: 142_808,
-      });
       await world.block(blocked, null);
-      expectReading(await world.charge(budget, 1_000_000), { allowed: false, remaining: 0 });
-      expectReading(await world.peek(budget), { allowed: false, reason: 'limit', remaining: 0 });
+      expectReading(await world.charge(LONGEST_DEBT, 1_000_000), { allowed: false, remaining: 0 });
+      expectReading(await world.peek(LONGEST_DEBT), { allowed: false, reason: 'limit', remaining: 0 });
       expectReading(await world.peek(blocked), { allowed: false, reason: 'blocked' });
+    },
+  },
+  {
+    promise: 'the longest debt there can be is told to the millisecond',
+    needs: ['clock'],
+    async check(world) {
+      // 142,808 units past the capacity and as many within it, each of which takes a year.
+      const [past, all] = [4_503_593_088_000_000, 9_007_186_176_000_000];
+      expectReading(await world.charge(LONGEST_DEBT, 1_000_000), { resetAfterMs: all });
+      // At an odd and at an even time: their sum with the wait is beyond 2^53, where only even numbers are exact.
+      for (const waited of [1, 2]) {
+        world.clock.advance(1);
+        expectReading(await world.peek(LONGEST_DEBT, 0), {
+          retryAfterMs: past - waited,
+          resetAfterMs: all - waited,
+        });
+      }
     },
   },
   {

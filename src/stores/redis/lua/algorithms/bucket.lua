@@ -11,11 +11,11 @@ local function bucket()
     return stored > 0 and stored or 0
   end
 
-  -- When at most `target` scaled units are left, where more are stored.
-  local function leakedAt(counter, rule, target)
+  -- How long from b on until at most `target` scaled units are left, where more are stored.
+  local function leaking(counter, rule, target)
     local over, limit = counter.a - target, rule.limit
     local rest = fmod(over, limit)
-    return counter.b + (rest == 0 and over / limit or (over - rest) / limit + 1)
+    return rest == 0 and over / limit or (over - rest) / limit + 1
   end
 
   algorithm.used = level
@@ -35,11 +35,12 @@ local function bucket()
   end
 
   function algorithm.waitFor(counter, rule, now, target)
-    return leakedAt(counter, rule, target * rule.window) - now
+    -- Durations first: b plus the wait of the longest debt, 2^53 ms, would be rounded.
+    return leaking(counter, rule, target * rule.window) - (now - counter.b)
   end
 
   function algorithm.forgettableAt(counter, rule)
-    return leakedAt(counter, rule, 0)
+    return counter.b + leaking(counter, rule, 0)
   end
 
   return algorithm
