@@ -1,11 +1,10 @@
-import { InFlight } from './in-flight.js';
-import type { Flying } from './in-flight.js';
+import { Flying, InFlight } from './in-flight.js';
 
-/** One call that is waited for; {@link Deadlines} keeps these fields. */
-export interface Pending extends Flying {
+/** One call that is waited for: the base of its class. {@link Deadlines} keeps these fields. */
+export class Pending extends Flying {
   /** Time of `performance.now()` from which it is late. */
-  due: number;
-  extended: boolean;
+  due = 0;
+  extended = false;
 }
 
 /**

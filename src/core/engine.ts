@@ -6,8 +6,7 @@ import type { FailMode } from './events.js';
 import type { LimitkeeperError } from './errors.js';
 import { Guard } from './guard.js';
 import type { Answer, Conclude } from './guard.js';
-import { InFlight } from './in-flight.js';
-import type { Flying } from './in-flight.js';
+import { Flying, InFlight } from './in-flight.js';
 import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
@@ -24,8 +23,13 @@ export interface EngineOptions {
 }
 
 /** An effect, or what a caller wants {@link Engine.settled} to wait for. */
-interface Work extends Flying {
+class Work extends Flying {
   readonly promise: Promise<unknown>;
+
+  constructor(promise: Promise<unknown>) {
+    super();
+    this.promise = promise;
+  }
 }
 
 /** Receipts are told apart across processes; the counter makes them cheap. */
@@ -112,7 +116,7 @@ export class Engine {
   /** Lets {@link settled} wait for work of a caller, e.g. an outcome that is still being found out. */
   track<T>(work: MaybePromise<T>): MaybePromise<T> {
     if (!isPromise(work)) return work;
-    const entry: Work = { place: undefined, promise: work };
+    const entry = new Work(work);
     this.#underWay.add(entry);
     const done = () => {
       this.#underWay.remove(entry);

@@ -1,7 +1,6 @@
 import { isBatchResult } from './batch-result.js';
 import { Breaker } from './breaker.js';
-import { Deadlines } from './deadline.js';
-import type { Pending } from './deadline.js';
+import { Deadlines, Pending } from './deadline.js';
 import { isLimitkeeperError, storeError } from './errors.js';
 import type { LimitkeeperError } from './errors.js';
 import { isPromise } from './maybe-promise.js';
@@ -19,12 +18,25 @@ export type Answer =
 export type Conclude<T> = (answer: Answer, batch: Batch) => T;
 
 /** A call under way. */
-interface Call<T> extends Pending {
+class Call extends Pending {
   readonly batch: Batch;
-  readonly conclude: Conclude<T>;
-  /** Of the promise that the caller waits for. */
-  resolve(value: T): void;
-  reject(error: unknown): void;
+  readonly conclude: Conclude<unknown>;
+  /** Of the promise that the caller waits for: it takes what `conclude` answers. */
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+
+  constructor(
+    batch: Batch,
+    conclude: Conclude<unknown>,
+    resolve: (value: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    super();
+    this.batch = batch;
+    this.conclude = conclude;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
 }
 
 /** One breaker per store, shared by all its limiters: what one of them learns, the others need not pay for again. */
@@ -38,7 +50,7 @@ export class Guard {
   readonly #store: Store;
   readonly #timeoutMs: number;
   readonly #breaker: Breaker;
-  readonly #deadlines: Deadlines<Call<unknown>>;
+  readonly #deadlines: Deadlines<Call>;
 
   constructor(store: Store, timeoutMs: number) {
     this.#store = store;
@@ -69,7 +81,7 @@ export class Guard {
 
   #wait<T>(reply: Promise<BatchResult>, batch: Batch, now: number, conclude: Conclude<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const call: Call<T> = { place: undefined, due: 0, extended: false, batch, conclude, resolve, reject };
+      const call = new Call(batch, conclude, resolve as (value: unknown) => void, reject);
       this.#deadlines.watch(call, now);
       reply.then(
         result => {
@@ -99,7 +111,7 @@ export class Guard {
   }
 }
 
-function end<T>(call: Call<T>, answer: Answer): void {
+function end(call: Call, answer: Answer): void {
   try {
     call.resolve(call.conclude(answer, call.batch));
   } catch (error) {

@@ -1,6 +1,14 @@
-/** What can be in flight. The place is kept by {@link InFlight}; `undefined` at first. */
-export interface Flying {
-  place: number | undefined;
+/**
+ * What can be in flight: the base of its class. The place is kept by {@link InFlight}.
+ *
+ * A class and not an object literal. Where literals of one line of code often outlive a quick collection, as with many calls
+ * under way, V8 makes the later ones among the old objects at once; and then whatever hangs on each, the command, its
+ * promise, the caller's closures, stays until the next full collection. Instances of classes it never places like that.
+ */
+export class Flying {
+  /** Makes the compiler refuse a literal in the place of an instance. */
+  declare protected readonly isInstance: true;
+  place: number | undefined = undefined;
 }
 
 /**

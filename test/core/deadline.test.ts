@@ -1,15 +1,14 @@
 import { performance } from 'node:perf_hooks';
-import { Deadlines } from '../../src/core/deadline.js';
-import type { Pending } from '../../src/core/deadline.js';
+import { Deadlines, Pending } from '../../src/core/deadline.js';
 import { blockLoop, countTimers, sleep } from '../support/time.js';
 
 const TIMEOUT = 120;
 
 /** A call, and when it counted as late, in ms after it was made; `undefined` while it does not. */
-interface Call extends Pending {
-  readonly start: number;
-  late: number | undefined;
-  times: number;
+class Call extends Pending {
+  readonly start = performance.now();
+  late: number | undefined = undefined;
+  times = 0;
 }
 
 const watched = (timeoutMs: number): Deadlines<Call> =>
@@ -19,9 +18,8 @@ const watched = (timeoutMs: number): Deadlines<Call> =>
   });
 
 function watch(deadlines: Deadlines<Call>): Call {
-  const start = performance.now();
-  const call: Call = { place: undefined, due: 0, extended: false, start, late: undefined, times: 0 };
-  deadlines.watch(call, start);
+  const call = new Call();
+  deadlines.watch(call, call.start);
   return call;
 }
 

@@ -1,12 +1,15 @@
 import fc from 'fast-check';
-import { InFlight } from '../../src/core/in-flight.js';
-import type { Flying } from '../../src/core/in-flight.js';
+import { Flying, InFlight } from '../../src/core/in-flight.js';
 
-interface Item extends Flying {
+class Item extends Flying {
   readonly id: number;
+
+  constructor(id: number) {
+    super();
+    this.id = id;
+  }
 }
 
-const item = (id: number): Item => ({ place: undefined, id });
 const ids = (list: InFlight<Item>): number[] =>
   list
     .list()
@@ -32,7 +35,7 @@ test('whatever is added, removed and taken, it holds what a Set would hold', () 
       const made: Item[] = [];
       for (const step of steps) {
         if (step.type === 'add') {
-          const added = item(made.length);
+          const added = new Item(made.length);
           made.push(added);
           list.add(added);
           model.add(added);
@@ -54,7 +57,7 @@ test('whatever is added, removed and taken, it holds what a Set would hold', () 
 
 test('what is listed is a copy: it may be changed while it is walked through', () => {
   const list = new InFlight<Item>();
-  const items = [item(1), item(2), item(3)];
+  const items = [new Item(1), new Item(2), new Item(3)];
   for (const added of items) list.add(added);
   for (const listed of list.list()) list.remove(listed);
   expect(list.size).toBe(0);

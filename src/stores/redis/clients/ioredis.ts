@@ -1,5 +1,4 @@
-import { InFlight } from '../../../core/in-flight.js';
-import type { Flying } from '../../../core/in-flight.js';
+import { Flying, InFlight } from '../../../core/in-flight.js';
 import type { PortState, RedisPort } from '../port.js';
 import {
   AS_TEXT,
@@ -18,8 +17,13 @@ const PING = '*1\r\n$4\r\nPING\r\n';
 
 const RECONNECT_EVERY_MS = 1000;
 
-interface Sent extends Flying {
+class Sent extends Flying {
   readonly command: IoredisCommand;
+
+  constructor(command: IoredisCommand) {
+    super();
+    this.command = command;
+  }
 }
 
 /** One server, or the master of a Sentinel. */
@@ -82,7 +86,7 @@ export class IoredisPort implements RedisPort {
     const command = new this.#Command(args[0] ?? '', [], AS_TEXT);
     sendOnce(command, encoded(args));
     const { resolve, reject } = command;
-    const entry: Sent = { place: undefined, command };
+    const entry = new Sent(command);
     this.#underWay.add(entry);
     command.resolve = reply => {
       this.#underWay.remove(entry);
