@@ -74,7 +74,9 @@ async function setUp(name) {
   };
   const plain = { name: 'INCR, ioredis', ...(await incr(await open())) };
   const ours = await limitkeeper('limitkeeper, one rule', `${name}.one`, 1, await open(), subject);
-  if (name === 'narrow') return [plain, ours];
+  if (name === 'narrow') {
+    return [plain, ours, await flexible('rate-limiter-flexible, one at a time', await open(), subject)];
+  }
 
   const auto = {
     name: 'INCR, ioredis auto-pipelined',

@@ -5,7 +5,7 @@ import type { BatchResult } from '../../core/store.js';
 export const MOST_PER_CALL = 128;
 
 /** A decision under way. */
-export interface Waiting {
+export class Waiting {
   readonly items: Batch;
   /** What the caller gave as time to wait: calls with another are not mixed, since a call expires as a whole. */
   readonly deadlineMs: number | undefined;
@@ -15,32 +15,62 @@ export interface Waiting {
   readonly epoch: number;
   readonly resolve: (result: BatchResult) => void;
   readonly reject: (error: unknown) => void;
+
+  constructor(
+    items: Batch,
+    deadlineMs: number | undefined,
+    isEffect: boolean,
+    epoch: number,
+    resolve: (result: BatchResult) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.items = items;
+    this.deadlineMs = deadlineMs;
+    this.isEffect = isEffect;
+    this.epoch = epoch;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
 }
+
+/** A promise that is there: what is to happen at the end of the tick waits for it. */
+const endOfTick = Promise.resolve();
 
 /**
  * Collects the decisions of one tick, so that they travel in one call: a request costs its share of one command instead of a
- * command. Sent at the end of the event loop's turn, after all that this turn read from sockets.
+ * command.
+ *
+ * A busy process sends at the end of the event loop's turn, after all that this turn read from sockets. A quiet one, whose
+ * last call took one decision and is answered, sends at the end of the tick: whoever waits for one decision after the other
+ * does not pay for the rest of the turn each time.
  */
 export class Batcher {
   readonly #send: (batch: readonly Waiting[]) => void;
+  readonly #isIdle: () => boolean;
   #waiting: Waiting[] = [];
   #scheduled = false;
+  #lastTook = 1;
 
-  constructor(send: (batch: readonly Waiting[]) => void) {
+  /** @param isIdle no call is under way */
+  constructor(send: (batch: readonly Waiting[]) => void, isIdle: () => boolean) {
     this.#send = send;
+    this.#isIdle = isIdle;
   }
 
   add(waiting: Waiting): void {
     const [first] = this.#waiting;
     if (first !== undefined && first.deadlineMs !== waiting.deadlineMs) this.#flush();
     if (this.#waiting.push(waiting) >= MOST_PER_CALL) this.#flush();
-    else if (!this.#scheduled) {
-      this.#scheduled = true;
-      setImmediate(this.#turnOver);
-    }
+    else if (!this.#scheduled) this.#schedule();
   }
 
-  readonly #turnOver = (): void => {
+  #schedule(): void {
+    this.#scheduled = true;
+    if (this.#lastTook === 1 && this.#isIdle()) void endOfTick.then(this.#sendAll);
+    else setImmediate(this.#sendAll);
+  }
+
+  readonly #sendAll = (): void => {
     this.#scheduled = false;
     this.#flush();
   };
@@ -49,6 +79,7 @@ export class Batcher {
     const batch = this.#waiting;
     if (batch.length === 0) return;
     this.#waiting = [];
+    this.#lastTook = batch.length;
     this.#send(batch);
   }
 }

@@ -13,6 +13,9 @@ const TEST_MARGIN_MS = 60_000;
 /** Where one node's time is used on another, whose clock may be ahead. */
 const NODE_MARGIN_MS = 1000;
 
+/** One per decision, in order. One that failed alone is an Error in its place. */
+export type Outcomes = readonly (Outcome | Error)[];
+
 /** Makes the calls of the deciding script, and keeps what all calls need: the prefix, the clocks. */
 export class Caller {
   readonly port: RedisPort;
@@ -34,13 +37,42 @@ export class Caller {
     return this.clock === undefined ? ['0', '0'] : [String(this.clock.now()), String(TEST_MARGIN_MS)];
   }
 
+  /** As {@link ask}, with a promise of the outcomes. */
+  decide(decisions: readonly Work[], expires: number, at = 0): Promise<Outcomes> {
+    return new Promise((resolve, reject) => {
+      this.ask(decisions, expires, at, resolve, reject);
+    });
+  }
+
   /**
-   * Decides all in one call. Rejects when the call failed as a whole; a decision that failed alone is an Error in its place.
+   * Decides all in one call. Calls back once, without the turns of a promise; neither callback may throw.
    *
    * @param expires time of `performance.now()` from which nobody waits any more
-   * @param at the time to decide at, where it is prescribed
+   * @param at the time to decide at, where it is prescribed; 0: the server's
+   * @param failed the call failed as a whole
    */
-  decide(decisions: readonly Work[], expires: number, at = 0): Promise<(Outcome | Error)[]> {
+  ask(
+    decisions: readonly Work[],
+    expires: number,
+    at: number,
+    done: (outcomes: Outcomes) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    try {
+      this.#send(decisions, expires, at, done, failed);
+    } catch (error) {
+      // A client that its user wrapped, or a test's clock, may throw.
+      failed(error);
+    }
+  }
+
+  #send(
+    decisions: readonly Work[],
+    expires: number,
+    at: number,
+    done: (outcomes: Outcomes) => void,
+    failed: (error: unknown) => void,
+  ): void {
     const { keys, tail } = encode(decisions, this.keyOf);
     const { clock, port } = this;
     const node = clock === undefined ? port.nodeOf(keys[0] ?? '') : undefined;
@@ -49,14 +81,21 @@ export class Caller {
     const margin = clock !== undefined ? TEST_MARGIN_MS : at > 0 ? NODE_MARGIN_MS : 0;
     const argument = `[${String(prescribed)},${String(margin)},${String(notAfter)},${tail}]`;
     const sent = performance.now();
-    const answer = (raw: unknown): (Outcome | Error)[] => {
-      const reply = new ReplyReader(raw);
-      if (node !== undefined && prescribed === 0)
-        this.#servers.learn(node, reply.at, sent, performance.now());
-      if (reply.isLate) throw tooLate();
-      return decisions.map(items => reply.read(items));
+    const answer = (raw: unknown): void => {
+      let outcomes: Outcomes;
+      try {
+        const reply = new ReplyReader(raw);
+        if (node !== undefined && prescribed === 0)
+          this.#servers.learn(node, reply.at, sent, performance.now());
+        if (reply.isLate) throw tooLate();
+        outcomes = decisions.map(items => reply.read(items));
+      } catch (error) {
+        failed(error);
+        return;
+      }
+      done(outcomes);
     };
-    return run(port, DECIDE, keys, [argument], answer, expires);
+    void run(port, DECIDE, keys, [argument], answer, expires, failed);
   }
 }
 

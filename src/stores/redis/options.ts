@@ -16,7 +16,10 @@ export interface RedisStoreOptions {
    * An unblock by another process is obeyed at most this much later. Default 1000.
    */
   readonly denyCacheMs?: number;
-  /** Decisions of one tick travel in one command. Default true. */
+  /**
+   * Decisions that come together travel in one command, at most 128: those of one tick, and while the process is busy those of
+   * one turn of the event loop. Default true.
+   */
   readonly batching?: boolean;
   /** For tests: tells the time in place of the server. */
   readonly clock?: Clock;

@@ -1,10 +1,8 @@
-import { promised } from '../../core/maybe-promise.js';
 import { decides } from '../../core/operation.js';
 import type { Batch, BatchItem } from '../../core/operation.js';
 import type { BatchResult, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
 import { liveCells } from '../live-cell.js';
-import { Batcher } from './batcher.js';
-import type { Waiting } from './batcher.js';
+import { Batcher, Waiting } from './batcher.js';
 import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
 import { CellReader, listOf, storedCells } from './cell-reader.js';
@@ -40,6 +38,8 @@ export class RedisStore implements Store {
   readonly #batcher: Batcher | undefined;
   /** A call may speak of one subject only: a cluster, or something in front of one. */
   #isSplit: boolean;
+  /** Deciding calls without an answer yet. */
+  #underWay = 0;
 
   constructor(options: RedisStoreOptions) {
     const { client, prefix, denyCacheMs, batching, clock } = checkOptions(options);
@@ -51,7 +51,7 @@ export class RedisStore implements Store {
     this.#cells = new CellReader(this.#caller, () => this.#isSplit);
     this.#index = new BlockIndex(this.#caller, this.#cells);
     this.#denied = new DenyCache(denyCacheMs, clock);
-    this.#batcher = batching ? new Batcher(this.#send) : undefined;
+    this.#batcher = batching ? new Batcher(this.#send, () => this.#underWay === 0) : undefined;
   }
 
   /**
@@ -64,7 +64,7 @@ export class RedisStore implements Store {
     if (isEffect) this.#denied.drop(batch);
     const { epoch } = this.#denied;
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = { items: batch, deadlineMs, isEffect, epoch, resolve, reject };
+      const waiting = new Waiting(batch, deadlineMs, isEffect, epoch, resolve, reject);
       const wait = this.#gate.enter(this.#keyOf(batch), deadlineMs);
       if (wait === undefined) this.#add(waiting);
       else {
@@ -105,24 +105,37 @@ export class RedisStore implements Store {
   };
 
   #spread(waiting: Waiting): void {
-    decideSpread(this.#caller, waiting.items, expiryOf(waiting)).then(outcome => {
-      this.#done(waiting, outcome);
-    }, waiting.reject);
+    this.#underWay += 1;
+    decideSpread(this.#caller, waiting.items, expiryOf(waiting)).then(
+      outcome => {
+        this.#underWay -= 1;
+        this.#done(waiting, outcome);
+      },
+      (error: unknown) => {
+        this.#underWay -= 1;
+        waiting.reject(error);
+      },
+    );
   }
 
   #call(batch: readonly Waiting[]): void {
     const [first] = batch;
     if (first === undefined) return;
-    // `promised`: a client wrapped by its user, or a test's clock, may throw, and here nobody would catch it.
-    promised(() => this.#caller.decide(batch.map(itemsOf), expiryOf(first))).then(
+    this.#underWay += 1;
+    this.#caller.ask(
+      batch.map(itemsOf),
+      expiryOf(first),
+      0,
       outcomes => {
+        this.#underWay -= 1;
         batch.forEach((waiting, i) => {
           const outcome = outcomes[i];
           if (outcome === undefined || outcome instanceof Error) waiting.reject(outcome);
           else this.#done(waiting, outcome);
         });
       },
-      (error: unknown) => {
+      error => {
+        this.#underWay -= 1;
         if (errorWord(error) === 'CROSSSLOT' && !this.#isSplit) {
           // It was turned away before anything ran: the same decisions may go again, each by itself.
           this.#split();

@@ -24,6 +24,7 @@ export const INSPECT = script(inspectText);
  * has run nothing, and gets the same call once more with the text. Nothing else is ever sent twice.
  *
  * @param then what to make of the reply
+ * @param failed what to make of the error that the call failed with; left out: the promise rejects with it
  */
 export function run<T>(
   port: RedisPort,
@@ -32,11 +33,16 @@ export function run<T>(
   args: readonly string[],
   then: (reply: unknown) => T,
   expires = Infinity,
+  failed: (error: unknown) => T = raise,
 ): Promise<T> {
   const [key = ''] = keys;
   const count = String(keys.length);
-  return port.send(key, ['evalsha', sha, count].concat(keys, args), expires).then(then, (error: unknown) => {
-    if (errorWord(error) !== 'NOSCRIPT' || performance.now() > expires) throw error;
-    return port.send(key, ['eval', text, count].concat(keys, args), expires).then(then);
+  return port.send(key, ['evalsha', sha, count, ...keys, ...args], expires).then(then, (error: unknown) => {
+    if (errorWord(error) !== 'NOSCRIPT' || performance.now() > expires) return failed(error);
+    return port.send(key, ['eval', text, count, ...keys, ...args], expires).then(then, failed);
   });
+}
+
+function raise(error: unknown): never {
+  throw error;
 }
