@@ -33,6 +33,7 @@ export async function busyApp(
     limit: 3,
     windowSec: 900,
     blockSec: [900, 3600],
+    failMode: 'local',
     keyFn: req => [String(req.headers['x-email'] ?? 'nobody'), clientIp(req)],
     store,
   });

@@ -1,4 +1,4 @@
-import type { BlockEntry, SubjectInput } from './api.js';
+import type { BlockEntry, Scope, SubjectInput } from './api.js';
 import { act, shortHash } from './desk.js';
 import type { Desk } from './desk.js';
 import { confirm } from './dialog.js';
@@ -67,7 +67,11 @@ const DURATIONS: readonly (readonly [label: string, sec: number | 'forever'])[] 
 ];
 
 /** Blocks in one scope, after a confirmation that asks for how long. */
-export async function block(desk: Desk, whom: Whom & { readonly scope: string }): Promise<void> {
+export async function block(
+  desk: Desk,
+  whom: Whom & { readonly scope: string },
+  mode: Scope['mode'],
+): Promise<void> {
   const select = h(
     'select',
     { id: 'block-duration' },
@@ -75,7 +79,10 @@ export async function block(desk: Desk, whom: Whom & { readonly scope: string })
   );
   const sure = await confirm({
     title: 'Block?',
-    text: `Refuses every request of ${whom.name} in ${whom.scope}, in all processes, until the time is over or somebody unblocks.`,
+    text:
+      mode === 'shadow'
+        ? `${whom.scope} is in shadow mode: the block of ${whom.name} is kept and reported, but refuses nobody until the rule is enforced.`
+        : `Refuses every request of ${whom.name} in ${whom.scope}, in all processes, until the time is over or somebody unblocks.`,
     yes: 'Block',
     fields: [h('label', { for: 'block-duration' }, 'How long'), select],
   });

@@ -11,6 +11,11 @@ interface Question {
 const dialog = byId('dialog', HTMLDialogElement);
 const yes = byId('dialog-yes', HTMLButtonElement);
 
+/** Ends a question that stands, as Cancel does. */
+export function cancel(): void {
+  if (dialog.open) dialog.close();
+}
+
 /** Asks before anything is changed. The focus begins on Cancel, Escape cancels, and both lead back to where it was. */
 export function confirm({ title, text, yes: label, fields = [] }: Question): Promise<boolean> {
   setText(byId('dialog-title'), title);

@@ -59,6 +59,15 @@ export class Lookup {
     this.#showFields();
   }
 
+  /** For another visitor: nothing that was typed or found is left. */
+  clear(): void {
+    this.#asked = undefined;
+    this.#form.reset();
+    this.#say('');
+    this.#result.replaceChildren();
+    this.#showFields();
+  }
+
   /** Asks once more, after something was changed. */
   async refresh(): Promise<void> {
     if (this.#asked !== undefined) await this.#ask(this.#asked, true);
@@ -114,6 +123,8 @@ export class Lookup {
           : await api.post<Status>('status', { subject });
       if (this.#asked === subject) this.#show(subject, status, again);
     } catch (error) {
+      // Something else has been asked since.
+      if (this.#asked !== subject) return;
       this.#result.replaceChildren();
       this.#say(error instanceof ApiError ? error.message : 'The answer could not be read.');
     }
@@ -146,8 +157,8 @@ export class Lookup {
         h(
           'p',
           { class: 'hint' },
-          'Somebody may be refused without a block, when a counter is used up. ',
-          button('Look it up as the whole key', 'link', () => {
+          'Somebody may be refused without a block, when a counter is used up: look up the whole key, all its parts. ',
+          button('This is the whole key', 'link', () => {
             this.#choose('parts');
             this.#many.value = subject.part;
             void this.#ask({ parts: [subject.part] });
@@ -201,14 +212,16 @@ export class Lookup {
       h('h4', {}, scope, ' ', mode === 'enforce' ? undefined : h('span', { class: 'tag' }, mode)),
       h('p', {}, ...words(standing)),
     );
-    if (reading !== null && reading.limit > 0)
+    // A block hides the counter: nothing is left then, whatever was used.
+    if (reading !== null && reading.limit > 0 && blocked === null)
       element.append(meter(reading.limit - reading.remaining, reading.limit, scope));
     if (this.#desk.mayWrite) {
       const whom = { ...whomOf({ subjectHash }), scope };
       const actions = h('div', { class: 'row' });
       if (blocked !== null)
         actions.append(button('Unblock', 'primary small', () => void unblock(this.#desk, whom)));
-      if (mode !== 'off') actions.append(button('Block…', 'quiet small', () => void block(this.#desk, whom)));
+      if (mode !== 'off')
+        actions.append(button('Block…', 'quiet small', () => void block(this.#desk, whom, mode)));
       if (blocked !== null || standing.counters.length > 0) {
         actions.append(button('Reset', 'quiet small', () => void reset(this.#desk, whom)));
       }

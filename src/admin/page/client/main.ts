@@ -1,7 +1,8 @@
 import { Api, ApiError } from './api.js';
-import type { Overview } from './api.js';
+import type { BlockList, Overview } from './api.js';
 import { Blocks } from './blocks.js';
 import type { Desk } from './desk.js';
+import { cancel } from './dialog.js';
 import { byId, setText, show } from './dom.js';
 import { Live } from './live.js';
 import { Lookup } from './lookup.js';
@@ -16,8 +17,12 @@ const SENDABLE = /^[\x20-\x7e]+$/;
 
 const entrance = document.documentElement.dataset['entrance'];
 
-/** Shows the door again, with a word of why. The key that was used is gone with the desk. */
+/** Shows the door again, with a word of why. The key that was used is gone with the desk, and so is what it showed. */
 function shut(why: string): void {
+  desk.api = new Api(undefined);
+  cancel();
+  lookup.clear();
+  blocks.clear();
   show(byId('desk'), false);
   show(byId('door'), true);
   show(byId('leave'), false);
@@ -80,13 +85,15 @@ async function work(api: Api, first: Overview): Promise<void> {
   let failures = 0;
   for (;;) {
     try {
-      const [overview, list] = await Promise.all([api.get<Overview>('scopes?recent=1'), blocks.load()]);
+      const listing = blocks.load();
+      // Awaited below, when the overview has been shown.
+      listing.catch(() => undefined);
+      const overview = await api.get<Overview>('scopes?recent=1');
       learnTime(overview.at);
       rules.show(overview);
-      blocks.show(list);
       failures = 0;
       lastAnswer = Date.now();
-      connected(true, desk.mayWrite ? 'Live' : 'Live, read-only');
+      await listed(listing);
     } catch (error) {
       failures += 1;
       if (error instanceof ApiError && error.status === 403) {
@@ -104,6 +111,17 @@ async function work(api: Api, first: Overview): Promise<void> {
     }
     await pause(Math.min(POLL_MS * 2 ** Math.min(failures, 3), SLOWEST_POLL_MS));
     await visible();
+  }
+}
+
+/** Shows the blocks. Where a store does not answer they stay as they were, while the rules beside them go on. */
+async function listed(listing: Promise<BlockList>): Promise<void> {
+  try {
+    blocks.show(await listing);
+    connected(true, desk.mayWrite ? 'Live' : 'Live, read-only');
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 503) throw error;
+    connected(false, `Who is blocked cannot be read. ${error.message}`);
   }
 }
 

@@ -35,11 +35,7 @@ export class Rules {
       return;
     this.#shown = overview;
     const names = [ALL, ...overview.scopes.map(({ scope }) => scope)];
-    if (names.length !== this.#select.options.length) {
-      this.#select.replaceChildren(
-        ...names.map(name => h('option', { value: name }, name === ALL ? 'all together' : name)),
-      );
-    }
+    this.#offer(names);
     const others = this.#instances.size - 1;
     byId('rules-note').replaceChildren(
       `Counts of process ${overview.instance} since `,
@@ -51,20 +47,32 @@ export class Rules {
     this.#draw();
   }
 
+  /** The scopes to choose from for the chart: others after a deploy, and then the choice stays where it can. */
+  #offer(names: readonly string[]): void {
+    const offered = [...this.#select.options].map(({ value }) => value);
+    if (offered.length === names.length && names.every((name, i) => name === offered[i])) return;
+    const chosen = this.#select.value;
+    this.#select.replaceChildren(
+      ...names.map(name => h('option', { value: name }, name === ALL ? 'all together' : name)),
+    );
+    this.#select.value = names.includes(chosen) ? chosen : ALL;
+  }
+
+  /** What becomes of requests while a store is away: each scope has its own fail mode. */
   #trouble({ scopes }: Overview): void {
-    const away = scopes.filter(({ degraded }) => degraded !== null);
-    const [first] = away;
-    show(byId('trouble'), first !== undefined);
-    if (first === undefined) return;
     const what = {
       open: 'requests pass uncounted',
       closed: 'requests are refused',
       local: 'each process counts for itself',
     };
-    setText(
-      byId('trouble'),
-      `The store does not answer for ${away.map(({ scope }) => scope).join(', ')}: ${what[first.degraded ?? 'open']} until it is back.`,
-    );
+    const sentences = Object.entries(what).flatMap(([failMode, consequence]) => {
+      const away = scopes.filter(({ degraded }) => degraded === failMode).map(({ scope }) => scope);
+      return away.length === 0
+        ? []
+        : [`The store does not answer for ${away.join(', ')}: ${consequence} until it is back.`];
+    });
+    show(byId('trouble'), sentences.length > 0);
+    setText(byId('trouble'), sentences.join(' '));
   }
 
   #draw(): void {
@@ -77,7 +85,7 @@ export class Rules {
     setText(byId('rate-refused'), words.refused);
   }
 
-  #makeRow({ scope, mode }: Scope): { element: HTMLElement; update: (item: Scope) => void } {
+  #makeRow({ scope }: Scope): { element: HTMLElement; update: (item: Scope) => void } {
     const name = button(scope, 'link', () => {
       this.#select.value = scope;
       this.#draw();
@@ -92,17 +100,12 @@ export class Rules {
     const blocked = cell('Blocks');
     const errors = cell('Store errors');
     const rule = h('td', { 'data-name': 'Rule' });
+    const tag = h('span', { class: 'tag' });
     return {
       element: h(
         'tr',
         {},
-        h(
-          'th',
-          { scope: 'row' },
-          name,
-          ' ',
-          mode === 'enforce' ? undefined : h('span', { class: 'tag' }, mode),
-        ),
+        h('th', { scope: 'row' }, name, ' ', tag),
         rule,
         allowed,
         refused,
@@ -111,12 +114,15 @@ export class Rules {
         spark,
       ),
       update: item => {
-        const { totals } = item;
+        const { totals, mode } = item;
+        // A deploy may change it while the page is open.
+        show(tag, mode !== 'enforce');
+        setText(tag, mode);
         setText(rule, describe(item));
         setText(allowed, totals.allowed.toLocaleString());
         setText(
           refused,
-          item.mode === 'shadow'
+          mode === 'shadow'
             ? `${totals.shadowRefused.toLocaleString()} would be`
             : totals.refused.toLocaleString(),
         );

@@ -1,6 +1,9 @@
 import type { Standing } from './api.js';
 import { h } from './dom.js';
-import { duration, timeElement, until } from './time.js';
+import { duration, serverNow, timeElement, until } from './time.js';
+
+/** The browser knows the server's time no better than that. */
+const SLACK_MS = 2000;
 
 /** How much is used: the less, the better. */
 export function meter(used: number, limit: number, scope: string): HTMLElement {
@@ -19,8 +22,17 @@ export function words({ block: blocked, reading, counters, mode, strikes }: Stan
   if (blocked !== null) {
     const who = blocked.manual ? 'Blocked by hand' : 'Blocked by the rule';
     const ladder = strikes > 1 ? ` It is block ${String(strikes)} in a row.` : '';
-    if (blocked.until === null) return [`${who}, for ever.`];
-    return [`${who} until `, timeElement(blocked.until), ` (${until(blocked.until)}).${ladder}`];
+    const shadow = mode === 'shadow' ? ' In shadow mode: it refuses nobody.' : '';
+    if (blocked.until === null) return [`${who}, for ever.${shadow}`];
+    const said = [
+      `${who} until `,
+      timeElement(blocked.until),
+      ` (${until(blocked.until)}).${ladder}${shadow}`,
+    ];
+    const passes = serverNow() + (reading?.retryAfterMs ?? 0);
+    // The wait covers block, counter and holds: where it is longer, the block's end is not when a request passes again.
+    if (passes - blocked.until < SLACK_MS) return said;
+    return [...said, ' The counter is used up as well, until ', timeElement(passes), '.'];
   }
   if (mode === 'off') return ['The rule is off.'];
   const held = counters.reduce((sum, counter) => sum + counter.held, 0);
