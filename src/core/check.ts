@@ -87,11 +87,32 @@ export function plainObject(value: unknown, option: string): Readonly<Record<str
   return value as Readonly<Record<string, unknown>>;
 }
 
+/** What other limiters call it, where the names do not begin alike. */
+const ELSEWHERE: Readonly<Record<string, readonly [option: string, hint: string]>> = {
+  max: ['limit', 'limit'],
+  points: ['limit', 'limit'],
+  duration: ['windowSec', 'windowSec'],
+  keyGenerator: ['keyFn', 'keyFn'],
+  handler: ['onLimited', 'onLimited'],
+  requestWasSuccessful: ['outcome', 'outcome'],
+  skipSuccessfulRequests: ['count', "count: 'failures' with an outcome"],
+  skipFailedRequests: ['count', "count: 'successes' with an outcome"],
+  standardHeaders: ['headers', 'headers: { standard }'],
+  legacyHeaders: ['headers', 'headers: { legacy }'],
+  passOnStoreError: ['failMode', 'failMode'],
+};
+
+function suggestion(name: string, known: readonly string[]): string | undefined {
+  const [option = '', hint] = Object.hasOwn(ELSEWHERE, name) ? (ELSEWHERE[name] ?? []) : [];
+  if (known.includes(option)) return hint;
+  return known.find(candidate => candidate.toLowerCase().startsWith(name.slice(0, 4).toLowerCase()));
+}
+
 /** A mistyped option would otherwise do nothing, silently: in a rate limiter that is a hole. */
 export function knownOptions(options: object, known: readonly string[], where: string): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    const near = known.find(candidate => candidate.toLowerCase().startsWith(name.slice(0, 4).toLowerCase()));
+    const near = suggestion(name, known);
     throw typeError(
       'ERR_LIMITKEEPER_UNKNOWN_OPTION',
       `unknown option ${JSON.stringify(name)} in ${where}.${near === undefined ? '' : ` Did you mean ${near}?`} Known are: ${known.join(', ')}.`,

@@ -61,7 +61,16 @@ const MISTAKES: readonly Mistake[] = [
   mistake({ ...OK, mode: 'dry-run' }, 'OPTION_TYPE', 'mode', 'the string "dry-run"'),
   mistake({ ...OK, holdSec: 0 }, 'OPTION_RANGE', 'holdSec', '0'),
 
-  mistake({ ...OK, max: 5 }, 'UNKNOWN_OPTION', 'max', 'Known are'),
+  mistake({ ...OK, maximum: 5 }, 'UNKNOWN_OPTION', 'maximum', 'Known are'),
+  mistake({ ...OK, max: 5 }, 'UNKNOWN_OPTION', 'max', 'Did you mean limit?'),
+  mistake({ ...OK, keyGenerator: () => 'a' }, 'UNKNOWN_OPTION', 'keyGenerator', 'Did you mean keyFn?'),
+  mistake(
+    { ...OK, skipSuccessfulRequests: true },
+    'UNKNOWN_OPTION',
+    'skipSuccessfulRequests',
+    "Did you mean count: 'failures' with an outcome?",
+  ),
+  mistake({ ...OK, constructor: 1 }, 'UNKNOWN_OPTION', 'constructor', 'Known are'),
   mistake({ ...OK, windowMs: 60_000 }, 'UNKNOWN_OPTION', 'windowMs', 'Did you mean windowSec?'),
   mistake({ ...OK, headers: { draft: 8 } }, 'UNKNOWN_OPTION', 'draft', 'headers'),
   mistake({ rules: [{ ...OK, store: {} }] }, 'UNKNOWN_OPTION', 'rules[0].store', 'rules[0]'),
