@@ -50,23 +50,9 @@ export class Caller {
    * @param expires time of `performance.now()` from which nobody waits any more
    * @param at the time to decide at, where it is prescribed; 0: the server's
    * @param failed the call failed as a whole
+   * @throws what a client that its user wrapped throws, or a test's clock; then nobody is called back
    */
   ask(
-    decisions: readonly Work[],
-    expires: number,
-    at: number,
-    done: (outcomes: Outcomes) => void,
-    failed: (error: unknown) => void,
-  ): void {
-    try {
-      this.#send(decisions, expires, at, done, failed);
-    } catch (error) {
-      // A client that its user wrapped, or a test's clock, may throw.
-      failed(error);
-    }
-  }
-
-  #send(
     decisions: readonly Work[],
     expires: number,
     at: number,

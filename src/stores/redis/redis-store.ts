@@ -5,6 +5,7 @@ import { liveCells } from '../live-cell.js';
 import { Batcher, Waiting } from './batcher.js';
 import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
+import type { Outcomes } from './caller.js';
 import { CellReader, listOf, storedCells } from './cell-reader.js';
 import { clearKeys } from './clear.js';
 import { connectionOf } from './connection.js';
@@ -122,29 +123,29 @@ export class RedisStore implements Store {
     const [first] = batch;
     if (first === undefined) return;
     this.#underWay += 1;
-    this.#caller.ask(
-      batch.map(itemsOf),
-      expiryOf(first),
-      0,
-      outcomes => {
-        this.#underWay -= 1;
-        batch.forEach((waiting, i) => {
-          const outcome = outcomes[i];
-          if (outcome === undefined || outcome instanceof Error) waiting.reject(outcome);
-          else this.#done(waiting, outcome);
-        });
-      },
-      error => {
-        this.#underWay -= 1;
-        if (errorWord(error) === 'CROSSSLOT' && !this.#isSplit) {
-          // It was turned away before anything ran: the same decisions may go again, each by itself.
-          this.#split();
-          this.#send(batch);
-          return;
-        }
-        for (const { reject } of batch) reject(error);
-      },
-    );
+    const done = (outcomes: Outcomes): void => {
+      this.#underWay -= 1;
+      batch.forEach((waiting, i) => {
+        const outcome = outcomes[i];
+        if (outcome === undefined || outcome instanceof Error) waiting.reject(outcome);
+        else this.#done(waiting, outcome);
+      });
+    };
+    const failed = (error: unknown): void => {
+      this.#underWay -= 1;
+      if (errorWord(error) === 'CROSSSLOT' && !this.#isSplit) {
+        // It was turned away before anything ran: the same decisions may go again, each by itself.
+        this.#split();
+        this.#send(batch);
+        return;
+      }
+      for (const { reject } of batch) reject(error);
+    };
+    try {
+      this.#caller.ask(batch.map(itemsOf), expiryOf(first), 0, done, failed);
+    } catch (error) {
+      failed(error);
+    }
   }
 
   #done({ items, isEffect, epoch, resolve }: Waiting, outcome: Outcome): void {
