@@ -1,4 +1,4 @@
-import { algorithms } from '../algorithms/index.js';
+import { usedIn } from '../algorithms/index.js';
 import { heldUnits } from '../core/cell.js';
 import type { Cell, Counter } from '../core/cell.js';
 import { isStanding } from '../core/block.js';
@@ -46,7 +46,7 @@ function showCounter(counter: Counter, own: Rule | undefined, now: number): Show
   return {
     algorithm,
     windowSec: windowMs / 1000,
-    used: known ? round(algorithms[algorithm].used(state, numbers, now) / windowMs) : null,
+    used: known ? round(usedIn(algorithm, state, numbers, now) / windowMs) : null,
     held: heldUnits(holds, now),
   };
 }

@@ -13,27 +13,47 @@ export interface AlgorithmRule {
   readonly align: 'first-hit' | 'epoch';
 }
 
-/** The state of one counter: a small tuple of whole numbers, whose meaning is the algorithm's own. It survives JSON. */
+/**
+ * One counter while it is worked on. What `a`, `b` and `c` mean is each algorithm's own; what it does not need is 0.
+ * Whoever loads registers owns them: the functions below change them in place, the list included.
+ */
+export interface Registers {
+  /** {@link NONE}: nobody has counted yet. */
+  a: number;
+  b: number;
+  c: number;
+  /** The sliding log's entries; the others leave it alone. */
+  log: number[];
+}
+
+/** In register `a`: nobody has counted. Neither a time nor an amount is ever negative. */
+export const NONE = -1;
+
+/** The registers as they are stored: a small list of whole numbers, whose meaning is the algorithm's own. It survives JSON. */
 export type CounterState = readonly number[];
 
 /**
- * One way to count. All functions are pure; `undefined` is the counter that nobody has used yet.
+ * One way to count. Only {@link add} is asked of registers that say {@link NONE}; the others have a counter to ask.
  *
  * Amounts called *scaled* are units × `windowMs`, so that fractions of a unit stay whole numbers: no tolerance is needed
- * anywhere. `now` may lie before times in the state (a clock that was set back): such a state counts in full.
+ * anywhere. `now` may lie before times in the registers (a clock that was set back): such a counter counts in full.
  */
 export interface Algorithm {
   /** Scaled units in the counter at `now`. */
-  used(state: CounterState | undefined, rule: AlgorithmRule, now: number): number;
-  /** The counter after `units` (whole, ≥ 1) were added at `now`. The caller has checked that they fit. */
-  add(state: CounterState | undefined, rule: AlgorithmRule, now: number, units: number): CounterState;
-  /** The counter after up to `units` that were added at time `at` were given back at `now`. */
-  refund(state: CounterState, rule: AlgorithmRule, now: number, at: number, units: number): CounterState;
+  used(registers: Registers, rule: AlgorithmRule, now: number): number;
+  /** Adds `units` (whole, ≥ 1) at `now`, in full: {@link used} then says that much more. The caller has checked that they fit. */
+  add(registers: Registers, rule: AlgorithmRule, now: number, units: number): void;
+  /** Gives back, at `now`, up to `units` that were added at time `at`. */
+  refund(registers: Registers, rule: AlgorithmRule, now: number, at: number, units: number): void;
   /**
    * The smallest whole number of milliseconds after which at most `target` (whole, ≥ 0) units are used, if nothing else
-   * happens. With target 0: the time after which the counter may be forgotten.
+   * happens. Asked only where more are used now.
    */
-  waitFor(state: CounterState, rule: AlgorithmRule, now: number, target: number): number;
+  waitFor(registers: Registers, rule: AlgorithmRule, now: number, target: number): number;
+  /** Loads registers from a stored state of this algorithm, of which they get a copy. */
+  load(registers: Registers, state: CounterState): void;
+  /** The registers as a state to store. */
+  save(registers: Registers): CounterState;
 }
 
 /**

@@ -1,40 +1,44 @@
-import { ceilDiv } from './algorithm.js';
-import type { Algorithm, AlgorithmRule, CounterState } from './algorithm.js';
+import { ceilDiv, NONE } from './algorithm.js';
+import type { Algorithm, AlgorithmRule, Registers } from './algorithm.js';
 
 /**
- * `[level, at]`: the scaled units in the bucket at time `at`; limit / window of them leak out each millisecond. One
- * implementation for both buckets: they differ in their default burst only (the leaky one is GCRA: burst 1 means even
- * spacing). At most burst + L units pass in any span of W.
+ * `a`: the scaled units in the bucket at time `b`; limit / window of them leak out each millisecond. One implementation for
+ * both buckets: they differ in their default burst only (the leaky one is GCRA: burst 1 means even spacing). At most
+ * burst + L units pass in any span of W.
  *
  * Scaled by W, a millisecond leaks exactly `limit`: all whole numbers.
  */
-function level(state: CounterState | undefined, rule: AlgorithmRule, now: number): number {
-  if (state === undefined) return 0;
-  const [stored = 0, at = 0] = state;
+function level({ a, b }: Registers, rule: AlgorithmRule, now: number): number {
   // The product may exceed 2^53 and be rounded; by then it is far above any level, and the maximum is 0 all the same.
-  return Math.max(0, stored - Math.max(0, now - at) * rule.limit);
+  return now > b ? Math.max(0, a - (now - b) * rule.limit) : a;
 }
 
 export const bucket: Algorithm = {
   used: level,
 
-  add(state, rule, now, units) {
-    // A clock that steps back and forth must not leak the same millisecond twice: `at` never decreases.
-    const at = state === undefined ? now : Math.max(now, state[1] ?? 0);
-    return [level(state, rule, now) + units * rule.windowMs, at];
+  add(registers, rule, now, units) {
+    const isNew = registers.a === NONE;
+    registers.a = (isNew ? 0 : level(registers, rule, now)) + units * rule.windowMs;
+    // A clock that steps back and forth must not leak the same millisecond twice: `b` never decreases.
+    if (isNew || now > registers.b) registers.b = now;
   },
 
-  refund(state, rule, now, at, units) {
+  refund(registers, rule, now, at, units) {
     // What has leaked since is not there to give back.
     const left = Math.max(0, units * rule.windowMs - Math.max(0, now - at) * rule.limit);
-    return [Math.max(0, level(state, rule, now) - left), Math.max(now, state[1] ?? 0)];
+    registers.a = Math.max(0, level(registers, rule, now) - left);
+    registers.b = Math.max(now, registers.b);
   },
 
-  waitFor(state, rule, now, target) {
-    const [stored = 0, at = 0] = state;
-    const over = stored - target * rule.windowMs;
-    if (over <= 0) return 0;
-    // Durations first: `at` plus the wait of the longest debt, 2^53 ms, would be rounded.
-    return Math.max(0, ceilDiv(over, rule.limit) - (now - at));
+  waitFor(registers, rule, now, target) {
+    // Durations first: `b` plus the wait of the longest debt, 2^53 ms, would be rounded.
+    return Math.max(0, ceilDiv(registers.a - target * rule.windowMs, rule.limit) - (now - registers.b));
   },
+
+  load(registers, [units = 0, at = 0]) {
+    registers.a = units;
+    registers.b = at;
+  },
+
+  save: ({ a, b }) => [a, b],
 };

@@ -1,39 +1,43 @@
-import type { Algorithm, AlgorithmRule, CounterState } from './algorithm.js';
+import { NONE } from './algorithm.js';
+import type { Algorithm, AlgorithmRule, Registers } from './algorithm.js';
 
 /**
- * `[start, count]`. The window runs while `now < start + W`.
+ * `a`: start, `b`: count. The window runs while `now < start + W`.
  *
  * At most 2 × limit units pass in any span of W: one limit just before a window's end, one just after.
  */
-function running(state: CounterState | undefined, rule: AlgorithmRule, now: number): boolean {
-  return state !== undefined && now < startOf(state) + rule.windowMs;
+function isRunning(registers: Registers, rule: AlgorithmRule, now: number): boolean {
+  return now < registers.a + rule.windowMs;
 }
 
-const startOf = (state: CounterState): number => state[0] ?? 0;
-const countOf = (state: CounterState): number => state[1] ?? 0;
-
 export const fixedWindow: Algorithm = {
-  used(state, rule, now) {
-    return state !== undefined && running(state, rule, now) ? countOf(state) * rule.windowMs : 0;
+  used(registers, rule, now) {
+    return isRunning(registers, rule, now) ? registers.b * rule.windowMs : 0;
   },
 
-  add(state, rule, now, units) {
+  add(registers, rule, now, units) {
     // A count of 0 (all refunded) is no counter: its window is over, too.
-    if (state !== undefined && running(state, rule, now) && countOf(state) > 0) {
-      return [startOf(state), countOf(state) + units];
+    if (registers.a !== NONE && registers.b > 0 && isRunning(registers, rule, now)) {
+      registers.b += units;
+      return;
     }
-    return [rule.align === 'epoch' ? now - (now % rule.windowMs) : now, units];
+    registers.a = rule.align === 'epoch' ? now - (now % rule.windowMs) : now;
+    registers.b = units;
   },
 
-  refund(state, rule, now, at, units) {
-    const start = startOf(state);
-    const countedHere = at >= start && at < start + rule.windowMs;
-    if (!countedHere || !running(state, rule, now)) return state;
-    return [start, Math.max(0, countOf(state) - units)];
+  refund(registers, rule, now, at, units) {
+    const isCountedHere = at >= registers.a && at < registers.a + rule.windowMs;
+    if (isCountedHere && isRunning(registers, rule, now)) registers.b = Math.max(0, registers.b - units);
   },
 
-  waitFor(state, rule, now, target) {
-    if (!running(state, rule, now) || countOf(state) <= target) return 0;
-    return startOf(state) + rule.windowMs - now;
+  waitFor(registers, rule, now) {
+    return registers.a + rule.windowMs - now;
   },
+
+  load(registers, [start = 0, count = 0]) {
+    registers.a = start;
+    registers.b = count;
+  },
+
+  save: ({ a, b }) => [a, b],
 };

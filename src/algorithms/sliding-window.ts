@@ -1,66 +1,72 @@
-import { floorDiv } from './algorithm.js';
-import type { Algorithm, AlgorithmRule, CounterState } from './algorithm.js';
+import { floorDiv, NONE } from './algorithm.js';
+import type { Algorithm } from './algorithm.js';
 
 /**
- * `[start, current, previous]`: the window before the current one counts by the share of it that a window ending now
- * would still cover, `previous × (W − elapsed) / W + current`.
+ * `a`: start of the current window, `b`: units in it, `c`: units in the one before, which count by the share of that window
+ * that a window ending now would still cover: `c × (W − elapsed) / W + b`. Once a window has passed since `a`, the current
+ * one is the previous one; once two have, nothing is left.
  *
  * At most max(L, 2L − 2) units pass in any span of W; the worst case needs the previous window's units to lie at its very
  * start, so that in practice it stays close to L.
  */
-interface Windows {
-  readonly start: number;
-  readonly current: number;
-  readonly previous: number;
-  /** Milliseconds into the current window; 0 where the clock was set back to before its start. */
-  readonly elapsed: number;
-}
-
-/** The windows as they stand at `now`, or `undefined` when both are over. */
-function roll(state: CounterState | undefined, rule: AlgorithmRule, now: number): Windows | undefined {
-  if (state === undefined) return undefined;
-  const [start = 0, current = 0, previous = 0] = state;
-  const elapsed = now - start;
-  if (elapsed < rule.windowMs) return { start, current, previous, elapsed: Math.max(0, elapsed) };
-  if (elapsed >= 2 * rule.windowMs) return undefined;
-  return { start: start + rule.windowMs, current: 0, previous: current, elapsed: elapsed - rule.windowMs };
-}
-
 export const slidingWindow: Algorithm = {
-  used(state, rule, now) {
-    const w = roll(state, rule, now);
-    return w === undefined ? 0 : w.previous * (rule.windowMs - w.elapsed) + w.current * rule.windowMs;
+  used(registers, { windowMs }, now) {
+    const { a, b, c } = registers;
+    const elapsed = now - a;
+    if (elapsed < windowMs) return c * (elapsed > 0 ? windowMs - elapsed : windowMs) + b * windowMs;
+    return elapsed < 2 * windowMs ? b * (2 * windowMs - elapsed) : 0;
   },
 
-  add(state, rule, now, units) {
-    const w = roll(state, rule, now);
-    if (w === undefined || (w.current === 0 && w.previous === 0)) return [now, units, 0];
-    return [w.start, w.current + units, w.previous];
-  },
-
-  refund(state, rule, now, at, units) {
-    const w = roll(state, rule, now);
-    if (w === undefined) return state;
-    if (at >= w.start && at < w.start + rule.windowMs) {
-      return [w.start, Math.max(0, w.current - units), w.previous];
+  add(registers, { windowMs }, now, units) {
+    const elapsed = now - registers.a;
+    if (registers.a === NONE || elapsed >= 2 * windowMs) {
+      registers.a = now;
+      registers.b = units;
+      registers.c = 0;
+      return;
     }
-    if (at < w.start && at >= w.start - rule.windowMs) {
-      return [w.start, w.current, Math.max(0, w.previous - units)];
+    if (elapsed >= windowMs) {
+      registers.a += windowMs;
+      registers.c = registers.b;
+      registers.b = 0;
     }
-    return state;
+    // Nothing used is no counter: the first window starts now.
+    if (registers.b === 0 && registers.c === 0) registers.a = now;
+    registers.b += units;
   },
 
-  waitFor(state, rule, now, target) {
-    const w = roll(state, rule, now);
-    if (w === undefined) return 0;
-    const window = rule.windowMs;
-    const allowed = target * window;
-    if (w.previous * (window - w.elapsed) + w.current * window <= allowed) return 0;
+  refund(registers, { windowMs }, now, at, units) {
+    const elapsed = now - registers.a;
+    if (elapsed >= 2 * windowMs) return;
+    const start = elapsed < windowMs ? registers.a : registers.a + windowMs;
+    if (at >= start + windowMs || at < start - windowMs) return;
+    if (start > registers.a) {
+      registers.a = start;
+      registers.c = registers.b;
+      registers.b = 0;
+    }
+    if (at >= start) registers.b = Math.max(0, registers.b - units);
+    else registers.c = Math.max(0, registers.c - units);
+  },
+
+  waitFor(registers, { windowMs }, now, target) {
+    const isOver = now - registers.a >= windowMs;
+    const start = isOver ? registers.a + windowMs : registers.a;
+    const current = isOver ? 0 : registers.b;
     // Within this window only the previous one fades: previous × (W − elapsed) ≤ (target − current) × W.
-    if (w.current <= target) {
-      return w.start + window - floorDiv(allowed - w.current * window, w.previous) - now;
+    if (current <= target) {
+      const previous = isOver ? registers.b : registers.c;
+      return start + windowMs - floorDiv((target - current) * windowMs, previous) - now;
     }
     // The current units alone are too many: they must become the previous window and fade there.
-    return w.start + 2 * window - floorDiv(allowed, w.current) - now;
+    return start + 2 * windowMs - floorDiv(target * windowMs, current) - now;
   },
+
+  load(registers, [start = 0, current = 0, previous = 0]) {
+    registers.a = start;
+    registers.b = current;
+    registers.c = previous;
+  },
+
+  save: ({ a, b, c }) => [a, b, c],
 };

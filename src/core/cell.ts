@@ -8,6 +8,9 @@ export const CELL_VERSION = 1;
 /** `[lapse, units, lapse, units, …]` in order of lapse: units on hold, kept by the time at which they lapse. */
 export type Holds = readonly number[];
 
+/** What most counters have: told by identity. */
+export const NO_HOLDS: Holds = Object.freeze<number[]>([]);
+
 /**
  * One counter. Algorithm and window are its identity: a rule whose window changes (a deploy, another plan) counts afresh
  * in a counter of its own, while the old one runs out.
@@ -59,8 +62,6 @@ export function changeHolds(holds: Holds, lapse: number, units: number, now: num
   }
   // Taking off never touches the holds of another lapse time, nor goes below zero.
   if (units > 0 || sums.has(lapse)) sums.set(lapse, Math.max(0, (sums.get(lapse) ?? 0) + units));
-  return [...sums]
-    .filter(([, sum]) => sum > 0)
-    .sort(([a], [b]) => a - b)
-    .flat();
+  const changed = [...sums].filter(([, sum]) => sum > 0).sort(([a], [b]) => a - b);
+  return changed.length === 0 ? NO_HOLDS : changed.flat();
 }

@@ -1,7 +1,7 @@
 import { isStanding } from '../core/block.js';
 import { cellForgettableAt } from '../core/cell.js';
 import type { Cell } from '../core/cell.js';
-import { decide } from '../core/decide.js';
+import { decideCells } from '../core/decide-cells.js';
 import type { Batch, BatchItem } from '../core/operation.js';
 import type {
   Backend,
@@ -47,7 +47,7 @@ class BackendStore implements Store {
       keys,
       (loaded, now) => {
         const cells = batch.map((_, i) => readCell(loaded[i]));
-        const { readings, cells: decided, blockStarted } = decide(batch, cells, now);
+        const { readings, cells: decided, blockStarted } = decideCells(batch, cells, now);
         const writes = batch.flatMap((item, i) =>
           decided[i] === cells[i] ? [] : [writeOf(item, cells[i], decided[i], now)],
         );

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { algorithms } from '../../src/algorithms/index.js';
-import { decide } from '../../src/core/decide.js';
+import { usedIn } from '../../src/algorithms/index.js';
+import { decideCells } from '../../src/core/decide-cells.js';
 import type { Cell } from '../../src/core/cell.js';
 import type { Operation } from '../../src/core/operation.js';
 import { LOOK } from '../../src/core/operation.js';
@@ -94,12 +94,12 @@ describe('a wait is exact', () => {
     fc.assert(
       fc.property(anyRule, steps(busy), (parts, sequence) => {
         const rule = ruleFrom(parts);
-        const { used } = algorithms[rule.algorithm];
         const isClear = (cell: Cell | undefined, at: number) =>
           (cell?.block === undefined || cell.block.until! <= at) &&
           (cell?.counters ?? []).every(
             ({ state, holds }) =>
-              used(state, rule, at) === 0 && holds.every((lapse, i) => i % 2 === 1 || lapse <= at),
+              usedIn(rule.algorithm, state, rule, at) === 0 &&
+              holds.every((lapse, i) => i % 2 === 1 || lapse <= at),
           );
         each(parts, sequence, ({ cell }, now, { reading: { resetAfterMs } }) => {
           expect(isClear(cell, now + resetAfterMs!)).toBe(true);
@@ -167,8 +167,8 @@ describe('nothing changes', () => {
             subject: subject('alice'),
             operation: { type: 'consume', cost } as const,
           }));
-          const outcome = decide(batch, cells, now);
-          const alone = batch.map((item, i) => decide([item], [cells[i]], now));
+          const outcome = decideCells(batch, cells, now);
+          const alone = batch.map((item, i) => decideCells([item], [cells[i]], now));
           const isAllowed = alone.every(({ readings }) => readings[0]!.allowed);
           expect(outcome.readings.map(({ reason }) => reason)).toEqual(
             alone.map(({ readings }) => readings[0]!.reason),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { algorithms } from '../../src/algorithms/index.js';
 import type { AlgorithmName } from '../../src/algorithms/index.js';
 import type { Cell } from '../../src/core/cell.js';
-import { decide } from '../../src/core/decide.js';
+import { decideCells } from '../../src/core/decide-cells.js';
 import { describe as tell, fold } from '../../src/core/decision.js';
 import type { Decision } from '../../src/core/decision.js';
 import { RuleTemplate } from '../../src/core/rule.js';
@@ -28,7 +28,7 @@ class Server {
       subject: this.#subject,
       operation: { type: 'consume', cost } as const,
     }));
-    const { readings, cells } = decide(batch, this.#cells, this.now);
+    const { readings, cells } = decideCells(batch, this.#cells, this.now);
     this.#cells = cells;
     return fold(
       readings.map((reading, i) => tell(this.#rules[i]!, reading)),

@@ -1,6 +1,6 @@
 import type { Cell } from '../../src/core/cell.js';
 import type { Clock } from '../../src/core/clock.js';
-import { decide } from '../../src/core/decide.js';
+import { decideCells } from '../../src/core/decide-cells.js';
 import type { Batch } from '../../src/core/operation.js';
 import type { BatchResult } from '../../src/core/store.js';
 
@@ -21,7 +21,7 @@ export class DecideStore {
     const now = this.#clock.now();
     const names = batch.map(({ rule, subject }) => `${subject.hash} ${rule.scope}`);
     const loaded = names.map(name => this.#load(name, now));
-    const { readings, cells, blockStarted } = decide(batch, loaded, now);
+    const { readings, cells, blockStarted } = decideCells(batch, loaded, now);
     names.forEach((name, i) => {
       const cell = cells[i];
       if (cell === undefined) this.cells.delete(name);

@@ -1,5 +1,5 @@
 import type { Cell } from '../../src/core/cell.js';
-import { decide } from '../../src/core/decide.js';
+import { decideCells } from '../../src/core/decide-cells.js';
 import type { Operation } from '../../src/core/operation.js';
 import type { Reading } from '../../src/core/decision.js';
 import type { Rule } from '../../src/core/rule.js';
@@ -18,7 +18,7 @@ export class Decider {
   }
 
   readonly ask = (operation: Operation, now: number): Reading => {
-    const { readings, cells } = decide([{ rule: this.#rule, subject: alice, operation }], [this.cell], now);
+    const { readings, cells } = decideCells([{ rule: this.#rule, subject: alice, operation }], [this.cell], now);
     this.cell = cells[0];
     return readings[0]!;
   };

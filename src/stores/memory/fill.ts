@@ -1,4 +1,4 @@
-import { algorithms } from '../../algorithms/index.js';
+import { usedIn } from '../../algorithms/index.js';
 import { heldUnits } from '../../core/cell.js';
 import type { Cell } from '../../core/cell.js';
 import type { Rule } from '../../core/rule.js';
@@ -32,7 +32,7 @@ export class Fills {
     let emptyAt = until;
     if (counter !== undefined && rule.capacity > 0) {
       const held = heldUnits(counter.holds, now);
-      const used = algorithms[rule.algorithm].used(counter.state, rule, now) / rule.windowMs;
+      const used = usedIn(rule.algorithm, counter.state, rule, now) / rule.windowMs;
       share = (used + held) / rule.capacity;
       emptyAt = counter.until;
       fallsFrom = held > 0 ? emptyAt : Math.max(now, fallStart(rule, emptyAt, now));

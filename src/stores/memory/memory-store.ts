@@ -4,7 +4,7 @@ import type { Cell } from '../../core/cell.js';
 import { knownOptions, plainObject, wholeNumber } from '../../core/check.js';
 import { systemClock } from '../../core/clock.js';
 import type { Clock } from '../../core/clock.js';
-import { decide } from '../../core/decide.js';
+import { decideCells } from '../../core/decide-cells.js';
 import { rangeError, received, typeError } from '../../core/errors.js';
 import type { Batch, BatchItem, HashedSubject } from '../../core/operation.js';
 import type { BatchResult, BlockEntry, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
@@ -82,7 +82,7 @@ export class MemoryStore implements Store {
     this.#sweep(SWEEP * batch.length, now);
     const entries = batch.map(({ rule, subject }) => this.#table.find(subject.hash, rule.scope));
     const stored = entries.map(entry => entry?.cell);
-    const { readings, cells, blockStarted } = decide(batch, stored, now);
+    const { readings, cells, blockStarted } = decideCells(batch, stored, now);
     batch.forEach((item, i) => {
       const cell = cells[i];
       if (cell !== stored[i]) this.#write(item, entries[i], cell, now);

@@ -1,5 +1,5 @@
 import { cellForgettableAt } from '../../../src/core/cell.js';
-import { decide } from '../../../src/core/decide.js';
+import { decideCells } from '../../../src/core/decide-cells.js';
 import type { Operation } from '../../../src/core/operation.js';
 import type { Rule } from '../../../src/core/rule.js';
 import { newEntry } from '../../../src/stores/memory/entry.js';
@@ -12,7 +12,7 @@ const alice = subject('alice');
 
 /** Writes what the operation leaves, at a time, as the store does. */
 function write(table: EntryTable, counted: Rule, operation: Operation, at: number): void {
-  const [cell] = decide([{ rule: counted, subject: alice, operation }], [undefined], at).cells;
+  const [cell] = decideCells([{ rule: counted, subject: alice, operation }], [undefined], at).cells;
   const entry = newEntry(counted.scope, alice.hash, cell!);
   entry.until = cellForgettableAt(cell!);
   table.add(entry);

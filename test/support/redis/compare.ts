@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { decide } from '../../../src/core/decide.js';
+import { decideCells } from '../../../src/core/decide-cells.js';
 import type { Cell } from '../../../src/core/cell.js';
 import { liveCells } from '../../../src/stores/live-cell.js';
 import type { RedisStore } from '../../../src/stores/redis/index.js';
@@ -46,7 +46,7 @@ export async function compareWithDecide({
     const played = worlds.map(({ world, cells }) => {
       const batch = world.step();
       const keys = batch.map(({ rule, subject }) => `${subject.hash} ${rule.scope}`);
-      const expected = decide(
+      const expected = decideCells(
         batch,
         keys.map(key => cells.get(key)),
         now,
