@@ -14,6 +14,12 @@ const TEXTS = {
     'limits are counted in the memory of this process, which seems to be one of several, and each of them admits the whole limit. Use a store that they share.',
   LIMITKEEPER_CREATED_IN_HANDLER:
     'rateLimit() is called inside a request handler, anew for every request. Call it once when the app starts, and mount what it returns.',
+  LIMITKEEPER_LOGIN_WITHOUT_OUTCOME:
+    "loginLimits() has let 20 logins pass, and none of their answers told a wrong password (4xx by default; redirects count as neither), so guesses are not counted. Tell it with the option outcome, which returns 'success' or 'failure'.",
+  LIMITKEEPER_LOGIN_BEFORE_BODY_PARSER:
+    'a login came with a body that nothing had parsed before loginLimits() (req.body is undefined), so accounts are not told apart: a few wrong passwords of some refuse all others at their address. Mount the body parser before it: app.post(path, express.json(), loginLimits(), login).',
+  LIMITKEEPER_LOGIN_WITHOUT_EMAIL:
+    'loginLimits() has found no e-mail in 20 logins, so accounts are not told apart: a few wrong passwords of some refuse all others at their address. It reads req.body.email; where the name is elsewhere, return it from the option email: req => req.body?.username.',
 } as const;
 
 const DOCS = 'https://github.com/limitkeeper/limitkeeper/blob/main/docs/warnings.md';

@@ -88,6 +88,16 @@ export function changed(
   return { ...rule, ...Object.fromEntries(given) };
 }
 
+/** The same of a rule that is off until it is asked for. */
+export function optionalRule(
+  rule: RuleOptions,
+  chosen: boolean | PresetRule | PresetFailureRule | undefined,
+  option: string,
+): RuleOptions | undefined {
+  if (chosen === undefined || chosen === false) return undefined;
+  return changed(rule, chosen === true ? undefined : chosen, option);
+}
+
 /** Lets an error that speaks of `rules[1].limit` speak of the option that the user wrote, e.g. `password.limit`. */
 export function namingOptions<T>(names: readonly string[], make: () => T): T {
   try {
