@@ -11,6 +11,9 @@ const CODES: WarningCode[] = [
   'LIMITKEEPER_MOUNTED_TWICE',
   'LIMITKEEPER_MEMORY_STORE_PER_PROCESS',
   'LIMITKEEPER_CREATED_IN_HANDLER',
+  'LIMITKEEPER_LOGIN_WITHOUT_OUTCOME',
+  'LIMITKEEPER_LOGIN_BEFORE_BODY_PARSER',
+  'LIMITKEEPER_LOGIN_WITHOUT_EMAIL',
 ];
 // A process of its own that translates TypeScript takes its time on a busy machine.
 jest.setTimeout(60_000);
