@@ -7,6 +7,9 @@ const UNSEEN = /[\p{Other}\p{Mark}\p{Default_Ignorable_Code_Point}\u{10000}-\u{1
 /** Longer than any name; what comes behind is cut off, so that a long text costs no more time than reading it. */
 const LONGEST = 1024;
 
+/** What nearly all come as, and what folds to itself. */
+const PLAIN = /^[!-@[-~]{1,1024}$/;
+
 /** Latin letters that have no decomposition, and yet the weight of others. */
 const ALIKE: Readonly<Record<string, string>> = {
   æ: 'ae',
@@ -28,6 +31,7 @@ const ALIKE: Readonly<Record<string, string>> = {
  * that came in its folded form is the only one of its kind that is spelled so.
  */
 export function foldName(text: string): string | undefined {
+  if (PLAIN.test(text)) return text;
   const folded = text
     // Before decomposing, too: that takes quadratic time for a long row of marks.
     .replace(UNSEEN, '')

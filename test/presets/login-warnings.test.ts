@@ -55,7 +55,7 @@ async function logins(
   { path = '/login', method = 'POST', headers = {}, json = {} } = {},
 ): Promise<void> {
   for (let i = 0; i < count; i += 1) {
-    const named = json === undefined ? undefined : { email: `user${String(i)}@x.y`, ...(json) };
+    const named = { email: `user${String(i)}@x.y`, ...json };
     await served.ask(path, {
       method,
       json: method === 'GET' ? undefined : named,
@@ -107,7 +107,7 @@ test.each<[string, () => Promise<void>]>([
   ['right passwords alone', () => logins(40, 200)],
   ['a page that is shown', () => logins(40, 302, { method: 'GET' })],
   ['an application that fails', () => logins(40, 500)],
-  ['the step that asks for the e-mail', () => logins(24, 302, { path: '/login/email', json: {} })],
+  ['the step that asks for the e-mail', () => logins(24, 302, { path: '/login/email' })],
 ])('L2 no warning for %s', async (_name, ask) => {
   await start();
   await ask();
