@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { milliseconds } from '../core/check.js';
 
 /** What the routes take. Unknown fields are refused: a mistyped `scope` would otherwise mean all scopes. */

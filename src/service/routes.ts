@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { z } from 'zod';
+import * as z from 'zod';
 import { parse, queryObject } from '../http/input.js';
 import { presentedKeys } from '../http/keys.js';
 import type { Keyring } from '../http/keys.js';
