@@ -1,4 +1,5 @@
 import type * as Crypto from 'node:crypto';
+import type * as Http from 'node:http';
 import { createRequire } from 'node:module';
 import type * as Net from 'node:net';
 
@@ -9,6 +10,7 @@ import type * as Net from 'node:net';
 const load = createRequire(process.execPath) as (name: string) => unknown;
 
 let crypto: typeof Crypto | undefined;
+let http: typeof Http | undefined;
 let net: typeof Net | undefined;
 
 export function nodeCrypto(): typeof Crypto {
@@ -19,4 +21,9 @@ export function nodeCrypto(): typeof Crypto {
 export function nodeNet(): typeof Net {
   net ??= load('node:net') as typeof Net;
   return net;
+}
+
+export function nodeHttp(): typeof Http {
+  http ??= load('node:http') as typeof Http;
+  return http;
 }

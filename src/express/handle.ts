@@ -14,7 +14,8 @@ export interface RateLimitHandle {
   readonly decision: Decision;
   /**
    * Settles the reservations of this request (rules with `reserve: true`) with the real cost, for all or for each scope.
-   * The first call counts. Rules that also count by outcome charge it when the response ends, if they count it.
+   * The first call counts, also after the response has ended or the client has gone: it then corrects the estimate that was
+   * charged. Rules that also count by outcome charge it when the response ends, if they count it.
    *
    * @throws RangeError `ERR_LIMITKEEPER_UNKNOWN_SCOPE`, `ERR_LIMITKEEPER_COST`
    */
@@ -99,24 +100,33 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
         (typeof actual === 'number' || Object.hasOwn(actual, rule.template.scope)),
     );
     for (const run of named) run.actual = costFor(actual, run.rule.template.scope, run.cost);
+    await limiter.settling;
     // Those that count by outcome wait for it; the others are settled now, so that the units on hold are free at once.
-    const now = named.filter(({ rule, spent }) => rule.count === 'all' && !spent);
+    const now = named.filter(({ rule, spent, charged }) =>
+      spent ? charged !== undefined : rule.count === 'all',
+    );
     await settleNow(limiter, now);
   }
   state.writeHeaders();
 }
 
 async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
-  const batch = runs.map(run => {
-    const actual = run.actual ?? run.cost;
-    // Nothing is on hold where the store failed open, or where onLimited let a refused request go on.
-    const operation: Operation = run.taken
-      ? { type: 'settle', at: limiter.decidedAt, held: run.cost, actual }
-      : { type: 'charge', units: actual };
-    run.spent = true;
-    return { ...run.item, operation };
-  });
+  const batch = runs.map(run => ({ ...run.item, operation: settling(limiter, run) }));
+  for (const run of runs) run.spent = true;
   if (batch.length > 0) limiter.settled(await limiter.engine.effect(batch, limiter.local), runs);
+}
+
+/** What makes the units that are charged the real ones. */
+function settling(limiter: LimiterRun, run: RuleRun): Operation {
+  const actual = run.actual ?? run.cost;
+  if (run.charged?.at !== undefined) {
+    const more = actual - run.charged.units;
+    return more < 0 ? { type: 'refund', at: run.charged.at, units: -more } : { type: 'charge', units: more };
+  }
+  // Nothing is on hold where the store failed open, or where onLimited let a refused request go on.
+  return run.taken
+    ? { type: 'settle', at: limiter.decidedAt, held: run.cost, actual }
+    : { type: 'charge', units: actual };
 }
 
 function scopeHandle(state: RequestState, name: string): ScopeHandle {

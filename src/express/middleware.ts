@@ -13,6 +13,8 @@ import type { RequestState } from './request-state.js';
 import { resolveRules } from './resolve.js';
 import { hasLooseEnds, settleBeforeEnd } from './settle.js';
 import type { RateLimitHandler, RateLimitOptions } from './types.js';
+import { isWebSocket, webSocketCall } from './web-socket.js';
+import type { WebSocketLike } from './web-socket.js';
 import { CreationWatch, ProxyWatch, warnAboutStore, warnOnce } from './warnings.js';
 
 /** Makes `rateLimit` for the face, which hands the stores in. */
@@ -84,7 +86,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
     ): void => {
       state.writeHeaders();
       if (decision.allowed) {
-        if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
+        if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res, failing(next));
         next();
         return;
       }
@@ -109,7 +111,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
           run.silent = true;
           markRefusal(res, false);
           state.writeHeaders();
-          if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
+          if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res, failing(next));
         }
         leave(args);
       };
@@ -123,7 +125,17 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
     };
 
     // Express hands over its own requests, whatever the type of the handler says.
-    return Object.assign(limitRequest as RateLimitHandler, { limiter });
+    const handler = (
+      req: Request | WebSocketLike,
+      res: Response | Request,
+      next: (error?: unknown) => void,
+    ): void => {
+      if (isWebSocket(req)) {
+        const [request, response, goOn] = webSocketCall(req, res as Request, next);
+        limitRequest(request as Request, response as Response, goOn);
+      } else limitRequest(req, res as Response, next);
+    };
+    return Object.assign(handler as RateLimitHandler, { limiter });
   };
 }
 
@@ -138,6 +150,12 @@ const pass: GoOn = (_state, next) => {
 function isFailure(arg: unknown): boolean {
   return Boolean(arg) && arg !== 'route' && arg !== 'router';
 }
+
+const failing =
+  (next: NextFunction) =>
+  (error: unknown): void => {
+    next(asFailure(error));
+  };
 
 /** A callback may throw anything, also what `next` would take for leave to go on without a limit. */
 function asFailure(error: unknown): unknown {

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fold, unlimited } from '../core/decision.js';
 import type { Decision, RuleReading } from '../core/decision.js';
 import type { Engine } from '../core/engine.js';
+import type { MaybePromise } from '../core/maybe-promise.js';
 import type { BatchItem } from '../core/operation.js';
-import { processWide } from '../core/process-wide.js';
 import { mergedHeaders } from './headers.js';
 import type { HeaderOptions } from './headers.js';
 import type { RequestRule } from './options.js';
@@ -23,6 +23,11 @@ export interface RuleRun {
   actual: number | undefined;
   /** The hold was settled, or the consumed units were given back: once. */
   spent: boolean;
+  /**
+   * What the end of the request charged as an estimate, and the store's time of it (`undefined` while it is under way, and
+   * where the store failed): a handler that learns the real cost later corrects it.
+   */
+  charged: { readonly units: number; at: number | undefined } | undefined;
 }
 
 /** What one limiter did in one request. */
@@ -41,6 +46,8 @@ export class LimiterRun {
   letGo = false;
   /** Its decision is no news for the client (any more). */
   silent = false;
+  /** The settling at the end of the request, where it takes time. */
+  settling: Promise<void> | undefined = undefined;
 
   constructor(engine: Engine, scopes: readonly string[], headers: HeaderOptions | undefined) {
     this.engine = engine;
@@ -89,6 +96,8 @@ export class RequestState {
   readonly runs = new Map<object, LimiterRun>();
   /** Where the limiters speak; known as soon as one has run. */
   response: ServerResponse | undefined;
+  /** What limiters still have to settle before the response leaves; `undefined` when none has, or all is settled. */
+  looseEnds: ((answered: boolean) => MaybePromise<void>)[] | undefined = undefined;
   #sent: readonly string[] = [];
 
   /** The tightest decision so far: refusing before allowing, then the fewest remaining. */
@@ -124,14 +133,14 @@ function isTighter(a: Decision, b: Decision): boolean {
   return left === right ? (a.retryAfterMs ?? Infinity) > (b.retryAfterMs ?? Infinity) : left < right;
 }
 
-/** Shared by the ESM and the CommonJS copy: the handler may have loaded the other one. No property of `req` is touched. */
-const states = processWide('requests.v1', () => new WeakMap<object, RequestState>());
+/**
+ * The state hangs on the request itself, under a symbol that no other name can meet. A WeakMap would leave the request alone
+ * altogether, but its entries make every quick garbage collection look at all requests under way. Shared by the ESM and the
+ * CommonJS copy: the handler may have loaded the other one.
+ */
+const STATE = Symbol.for('limitkeeper.request.v2');
 
 export function stateOf(req: IncomingMessage | object): RequestState {
-  let state = states.get(req);
-  if (state === undefined) {
-    state = new RequestState();
-    states.set(req, state);
-  }
-  return state;
+  const holder = req as { [STATE]: RequestState | undefined };
+  return (holder[STATE] ??= new RequestState());
 }

@@ -72,6 +72,7 @@ function runOf(rule: RequestRule, item: BatchItem, cost: number): RuleRun {
     refused: false,
     actual: undefined,
     spent: false,
+    charged: undefined,
   };
 }
 

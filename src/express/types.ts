@@ -6,6 +6,7 @@ import type { LimiterSettings } from '../core/limiter-options.js';
 import type { Plan, RuleSettings } from '../core/rule.js';
 import type { SubjectKey } from '../core/subject.js';
 import type { HeaderOptions } from './headers.js';
+import type { WebSocketLike } from './web-socket.js';
 
 /** What a request turned out to be, once its response ends. `ignore` counts as neither. */
 export type RequestOutcome = 'success' | 'failure' | 'ignore';
@@ -83,5 +84,7 @@ export type RateLimitOptions = MiddlewareSettings &
  */
 export interface RateLimitHandler {
   (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void): void;
+  /** As `app.ws` of express-ws calls it: a refused socket is closed with code 1013 and `429` in the reason. */
+  (socket: WebSocketLike, req: IncomingMessage, next: (error?: unknown) => void): void;
   readonly limiter: Limiter;
 }

@@ -14,6 +14,8 @@ const TEXTS = {
     'limits are counted in the memory of this process, which seems to be one of several, and each of them admits the whole limit. Use a store that they share.',
   LIMITKEEPER_CREATED_IN_HANDLER:
     'rateLimit() is called inside a request handler, anew for every request. Call it once when the app starts, and mount what it returns.',
+  LIMITKEEPER_HEADERS_SENT_EARLY:
+    'the answer that used a limit up could not say so, because a middleware mounted behind rateLimit() (compression, a session) had sent its headers already. The count is right; mount that middleware before rateLimit().',
   LIMITKEEPER_LOGIN_WITHOUT_OUTCOME:
     "loginLimits() has let 20 logins pass, and none of their answers told a wrong password (4xx by default; redirects count as neither), so guesses are not counted. Tell it with the option outcome, which returns 'success' or 'failure'.",
   LIMITKEEPER_LOGIN_BEFORE_BODY_PARSER:

@@ -239,7 +239,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     ]);
   });
 
-  test('no property of the request or the response is added', async () => {
+  test('no name of the request or the response is touched; the state hangs under one symbol', async () => {
     const properties = (object: object) => Reflect.ownKeys(object).map(String).sort();
     const seen: string[][] = [];
     const look: RequestHandler = (req, res, next) => {
@@ -247,7 +247,8 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
       next();
     };
     await call(await start(look, one(), look, (req, _res, next) => (getRateLimit(req), next()), look));
-    expect(seen[1]).toEqual(seen[0]);
-    expect(seen[2]).toEqual(seen[0]);
+    const added = (now: readonly string[]) => now.filter(name => !seen[0]!.includes(name));
+    expect(added(seen[1]!)).toEqual(['Symbol(limitkeeper.request.v2)']);
+    expect(added(seen[2]!)).toEqual(['Symbol(limitkeeper.request.v2)']);
   });
 });

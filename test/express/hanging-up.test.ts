@@ -1,0 +1,267 @@
+import type http from 'node:http';
+import http2 from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { byStatus, getRateLimit, MemoryStore, rateLimit } from 'limitkeeper';
+import type { RateLimitHandler, RateLimitOptions, RuleOptions, Store } from 'limitkeeper';
+import { loginLimits } from 'limitkeeper/presets';
+import { call, closeServers, cutShort, EXPRESSES, pause, serve, until } from '../support/http.js';
+import { STORES } from '../support/stores.js';
+
+afterEach(closeServers);
+
+type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => unknown;
+
+/** A client that can send a request, and can hang up on one that has reached its handler. */
+interface Client {
+  send(password: string): Promise<number>;
+  /** @param when resolves when it is time to hang up */
+  abort(when: () => Promise<unknown>): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function overHttp1(limiter: RateLimitHandler, handler: Handler): Promise<Client> {
+  const url = await serve((req: http.IncomingMessage, res: http.ServerResponse) => {
+    limiter(req, res, () => void handler(req, res));
+  });
+  return {
+    send: async password => (await call(url, { method: 'POST', headers: { 'x-password': password } })).status,
+    abort: async when => {
+      const { abort, gone } = cutShort(url, { method: 'POST', headers: { 'x-password': 'aborted' } });
+      await when();
+      abort();
+      await gone;
+      await pause(30);
+    },
+    close: async () => {},
+  };
+}
+
+async function overHttp2(limiter: RateLimitHandler, handler: Handler): Promise<Client> {
+  const server = http2.createServer((req, res) => {
+    const [request, response] = [req, res] as unknown as [http.IncomingMessage, http.ServerResponse];
+    limiter(request, response, () => void handler(request, response));
+  });
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done));
+  const session = http2.connect(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
+  const open = (password: string) => {
+    const stream = session.request({ ':method': 'POST', 'x-password': password });
+    stream.on('error', () => {});
+    stream.resume().end();
+    return stream;
+  };
+  return {
+    send: password =>
+      new Promise(resolve => {
+        open(password).on('response', headers => resolve(Number(headers[':status'])));
+      }),
+    abort: async when => {
+      const stream = open('aborted');
+      const closed = new Promise(done => stream.on('close', done));
+      await when();
+      stream.close(http2.constants.NGHTTP2_CANCEL);
+      await closed;
+      await pause(30);
+    },
+    close: async () => {
+      session.destroy();
+      await new Promise(done => server.close(done));
+    },
+  };
+}
+
+const PROTOCOLS = [
+  ['HTTP/1', overHttp1],
+  ['HTTP/2', overHttp2],
+] as const;
+
+/** A handler that answers when the test lets it, 200 to the right password. */
+class Check {
+  reached = 0;
+  /** While `false` a request stays unanswered. */
+  answers = true;
+  readonly handler: Handler = async (req, res) => {
+    this.reached += 1;
+    while (!this.answers) await pause(2);
+    res.statusCode = req.headers['x-password'] === 'right' ? 200 : 401;
+    res.end('checked');
+  };
+
+  /** Hangs up on a request while its handler works; the handler answers afterwards. */
+  async abortOne(client: Client): Promise<void> {
+    const before = this.reached;
+    this.answers = false;
+    await client.abort(() => until(() => this.reached === before + 1));
+    this.answers = true;
+    await pause(10);
+  }
+}
+
+const guarded = (options: Partial<RateLimitOptions & RuleOptions>, store: Store): RateLimitHandler =>
+  rateLimit({
+    scope: 'work',
+    limit: 5,
+    windowSec: 900,
+    algorithm: 'fixed-window',
+    keyFn: () => 'alice',
+    store,
+    ...options,
+  } as RateLimitOptions);
+
+describe.each(PROTOCOLS)('over %s', (_protocol, connect) => {
+  describe.each(STORES)('with %s', (_store, makeStore) => {
+    const obvious: NonNullable<RateLimitOptions['outcome']> = (_req, res) =>
+      res.statusCode === 200 ? 'success' : 'failure';
+
+    test.each([
+      ['byStatus', byStatus],
+      ['the outcome that one would write', obvious],
+    ])('S3: hanging up never forgives, by %s', async (_name, outcome) => {
+      const check = new Check();
+      const asked = jest.fn(outcome);
+      const limiter = guarded(
+        { count: 'failures', resetOnSuccess: true, outcome: asked as typeof outcome },
+        makeStore(),
+      );
+      const client = await connect(limiter, check.handler);
+      for (let i = 0; i < 3; i += 1) expect(await client.send('wrong')).toBe(401);
+      await check.abortOne(client);
+      expect(asked).toHaveBeenCalledTimes(3);
+      // The one that hung up counted, and forgave nothing: one of five is left.
+      expect([await client.send('wrong'), await client.send('right'), check.reached]).toEqual([401, 429, 5]);
+      await client.close();
+    });
+
+    test('S3: loginLimits: no guess is won by hanging up between two', async () => {
+      const check = new Check();
+      const login = loginLimits({ store: makeStore(), email: () => 'v@example.com' });
+      const client = await connect(login, check.handler);
+      const statuses: number[] = [];
+      for (let i = 0; i < 4; i += 1) statuses.push(await client.send('wrong'));
+      await check.abortOne(client);
+      for (let i = 0; i < 3; i += 1) statuses.push(await client.send('wrong'));
+      expect(statuses).toEqual([401, 401, 401, 401, 429, 429, 429]);
+      expect(check.reached).toBe(5);
+      await client.close();
+    });
+
+    test.each([
+      ['successes', { count: 'successes', outcome: byStatus }],
+      ['successes, optimistic', { count: 'successes', strict: false, outcome: byStatus }],
+      ['successes with a reservation', { count: 'successes', reserve: true, outcome: byStatus }],
+      ['failures', { count: 'failures', outcome: byStatus }],
+      ['failures, optimistic', { count: 'failures', strict: false, outcome: byStatus }],
+      ['all', {}],
+      ['a reservation', { reserve: true }],
+    ] as const)(
+      'S4: %s: of aborted requests no more than the limit get any work done',
+      async (_what, rule) => {
+        const check = new Check();
+        const limiter = guarded(rule, makeStore());
+        const client = await connect(limiter, check.handler);
+        for (let i = 0; i < 5; i += 1) await check.abortOne(client);
+        expect([await client.send('right'), check.reached]).toEqual([429, 5]);
+        await client.close();
+      },
+    );
+
+    describe('S4: a stream whose real cost is known only after the client has left', () => {
+      const SETTLING: Record<
+        string,
+        (req: http.IncomingMessage, res: http.ServerResponse, settle: () => void) => void
+      > = {
+        'in the close of the response': (_req, res, settle) => void res.on('close', settle),
+        'in the close of the request': (req, _res, settle) => void req.on('close', settle),
+        'in its finally': (_req, res, settle) => void res.on('close', () => setTimeout(settle, 20)),
+      };
+
+      test.each(
+        Object.entries(SETTLING).flatMap(([how, when]) =>
+          (['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const).map(
+            algorithm => [how, algorithm, when] as const,
+          ),
+        ),
+      )('settles %s: that is what counts (%s)', async (_how, algorithm, when) => {
+        const limiter = guarded(
+          { algorithm, limit: 1000, windowSec: 3_600_000, cost: 800, reserve: true, holdSec: 300 },
+          makeStore(),
+        );
+        let streaming = 0;
+        let settled = 0;
+        const client = await connect(limiter, (req, res) => {
+          when(req, res, () => {
+            void getRateLimit(req)
+              .settle(5)
+              .then(() => (settled += 1));
+          });
+          res.writeHead(200, { 'content-type': 'text/event-stream' });
+          res.write('data: token\n\n');
+          streaming += 1;
+        });
+        await client.abort(() => until(() => streaming === 1));
+        await until(() => settled === 1);
+        expect((await limiter.limiter.peek('alice')).remaining).toBe(995);
+        const [cell] = await limiter.limiter.inspect('alice');
+        expect(cell?.cell.counters[0]?.holds).toEqual([]);
+        await client.close();
+      });
+
+      test('settles more than the estimate: the rest is charged', async () => {
+        const limiter = guarded({ limit: 1000, cost: 100, reserve: true }, makeStore());
+        let settled = false;
+        const client = await connect(limiter, async (req, res) => {
+          res.end('answered');
+          await pause(30);
+          await getRateLimit(req).settle(250);
+          settled = true;
+        });
+        await client.send('right');
+        await until(() => settled);
+        expect((await limiter.limiter.peek('alice')).remaining).toBe(750);
+        await client.close();
+      });
+    });
+
+    test('S3: what had begun to answer has the status that it sent', async () => {
+      const limiter = guarded({ count: 'failures', strict: false, outcome: byStatus }, makeStore());
+      let streaming = 0;
+      const client = await connect(limiter, (_req, res) => {
+        res.writeHead(206);
+        res.write('a part of a video');
+        streaming += 1;
+      });
+      for (let i = 1; i <= 6; i += 1) await client.abort(() => until(() => streaming === i));
+      expect(streaming).toBe(6);
+      expect((await limiter.limiter.peek('alice')).remaining).toBe(5);
+      await client.close();
+    });
+  });
+});
+
+test.each(EXPRESSES)(
+  'S3: %s: a player that seeks, a closed event stream and a cancelled download are no failures',
+  async (_name, express) => {
+    const limiter = guarded({ count: 'failures', outcome: byStatus }, new MemoryStore());
+    const app = express();
+    let started = 0;
+    app.use(limiter, (_req, _res, next) => {
+      started += 1;
+      next();
+    });
+    app.get('/download', (_req, res) => void res.write('x'.repeat(100_000)));
+    app.get('/events', (_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.write('data: 1\n\n');
+    });
+    const url = await serve(app);
+    for (const path of ['/download', '/events', '/download', '/events', '/download', '/events']) {
+      const before = started;
+      const { abort, gone } = cutShort(`${url}${path}`);
+      await until(() => started === before + 1);
+      await pause(20);
+      abort();
+      await gone;
+      await pause(20);
+    }
+    expect([(await limiter.limiter.peek('alice')).remaining, started]).toEqual([5, 6]);
+  },
+);
