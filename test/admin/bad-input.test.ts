@@ -281,7 +281,7 @@ describe('an answer 422', () => {
     'to %s names the field in words of ours, and repeats nothing',
     async (_, [method, input], path, field, words) => {
       const { get, post } = adminApp();
-      const reply = method === 'get' ? await get(`${path}?${input as string}`) : await post(path, input);
+      const reply = method === 'get' ? await get(`${path}?${input}`) : await post(path, input);
       expectProblem(reply, 422);
       const { body: problem } = reply;
       expect(problem.field).toBe(field);

@@ -144,6 +144,7 @@ function blockRow(desk: Desk, first: BlockEntry): Row<BlockEntry> {
   const whom = (): Parameters<typeof unblock>[1] => whomOf(desk, [entry], scope);
   const typed = h('span', { class: 'typed' });
   const how = h('span', { class: 'tag' });
+  const spent = h('span', { class: 'tag', hidden: '' }, 'counter used up');
   const since = h('td', { 'data-name': 'Since' });
   const end = h('td', { 'data-name': 'Until' });
   const left = h('span', { class: 'aside' });
@@ -169,6 +170,8 @@ function blockRow(desk: Desk, first: BlockEntry): Row<BlockEntry> {
         isReal ? undefined : h('span', { class: 'tag would' }, `${mode}: refuses nobody`),
         isReal ? undefined : ' ',
         how,
+        ' ',
+        spent,
       ),
       since,
       end,
@@ -191,8 +194,8 @@ function blockRow(desk: Desk, first: BlockEntry): Row<BlockEntry> {
           : '';
       }
       setText(typed, desk.names.typed(subjectHash) ?? '');
-      const wait = item.until === null ? [] : [until(item.until)];
-      setText(left, [...wait, ...(usedUp ? ['counter used up'] : [])].join(', '));
+      show(spent, usedUp);
+      setText(left, item.until === null ? '' : until(item.until));
     },
   };
 }
