@@ -106,13 +106,13 @@ export class BlockBook {
     const forget = (): void => {
       if (this.#latest === reading) this.#latest = undefined;
     };
-    try {
-      return await reading;
-    } finally {
+    // A failure is nobody else's answer: whoever asks next asks the store.
+    reading.then(() => {
       const took = performance.now() - start;
       if (took < QUICK_MS) forget();
       else setTimeout(forget, took * REST).unref();
-    }
+    }, forget);
+    return reading;
   }
 
   async #readAll(end: number): Promise<Reading> {

@@ -138,6 +138,21 @@ describe('GET /blocks', () => {
     expect(answers[0]!.body.counts).toEqual([{ scope: 'a', mode: 'enforce', blocked: 50_000 }]);
   });
 
+  it('does not keep a failure, however long it took', async () => {
+    const inner = new MemoryStore();
+    const { blocked } = inner;
+    inner.blocked = (async () => {
+      await new Promise(done => setTimeout(done, 60));
+      throw new Error('connect ECONNREFUSED');
+    }) as never;
+    const { get } = adminApp({
+      limiters: [createLimiter({ scope: 'a', limit: 1, windowSec: 60, store: inner })],
+    });
+    expect((await get('/blocks')).status).toBe(503);
+    inner.blocked = blocked;
+    expect((await get('/blocks')).status).toBe(200);
+  });
+
   it('is read anew after what an operator has done, however long the last reading took', async () => {
     const inner = new MemoryStore();
     const limiter = createLimiter({ scope: 'a', limit: 1, windowSec: 60, store: inner });
