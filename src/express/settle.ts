@@ -49,9 +49,10 @@ export function settleBeforeEnd(
     work: (answered, isOvertaken) => {
       // A limiter that comes after the end, e.g. of a handler that answers and goes on all the same, settles by itself.
       state.looseEnds = undefined;
-      const sentEarly = isOvertaken && res.headersSent && state.decision.allowed;
+      const wasAllowed = state.decision.allowed;
+      const sentEarly = isOvertaken && res.headersSent;
       return chain(all(looseEnds.map(work => work(answered))), () => () => {
-        if (sentEarly && !state.decision.allowed) warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
+        if (sentEarly && wasAllowed && !state.decision.allowed) warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
         state.writeHeaders();
       });
     },

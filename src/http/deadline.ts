@@ -1,4 +1,3 @@
-import { isLimitkeeperError } from '../core/errors.js';
 import { isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
 import { refuse } from './reply.js';
@@ -28,9 +27,6 @@ export async function ask<T>(
     });
     return await Promise.race([answer, late]);
   } catch (error) {
-    // The store understood, and says what is wrong with the question.
-    if (isLimitkeeperError(error) && error.option === 'cursor')
-      refuse(422, 'cursor: not one that was handed out here.');
     return storeFailed(error instanceof Error ? error.message : 'unknown error');
   } finally {
     clearTimeout(timer);
