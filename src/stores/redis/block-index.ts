@@ -4,6 +4,7 @@ import type { BlockEntry, BlockPage, BlockQuery } from '../../core/store.js';
 import { blockEntry, standingBlock } from '../live-cell.js';
 import type { Caller } from './caller.js';
 import type { CellReader } from './cell-reader.js';
+import { HASH_LENGTH, isHash, isMember } from './keys.js';
 import { errorWord, textOf } from './port.js';
 import { INDEX, run } from './scripts.js';
 
@@ -12,7 +13,6 @@ const SHARDS = Array.from({ length: 16 }, (_, digit) => digit.toString(16));
 /** Blocks remembered per list; beyond that those that end first are forgotten, though they stand. */
 const MOST_PER_LIST = 10_000;
 const DEFAULT_COUNT = 100;
-const HASH_LENGTH = 64;
 /** One page looks at no more entries than this many times its count; the rest is for the next. */
 const LOOKS_PER_ENTRY = 10;
 
@@ -49,6 +49,8 @@ export class BlockIndex {
 
   async page({ cursor, part, count = DEFAULT_COUNT }: BlockQuery): Promise<BlockPage> {
     await this.settled();
+    // Nobody has it, and no key is named after it.
+    if (part !== undefined && !isHash(part)) return { blocks: [] };
     const lists = part === undefined ? this.#shards() : [this.#listOf('part', part)];
     const [start, after] = parseCursor(cursor);
     const blocks: BlockEntry[] =
@@ -83,7 +85,7 @@ export class BlockIndex {
   }
 
   #listOf(kind: 'blocks' | 'part', name: string): string {
-    return `${this.#caller.prefix}:${kind}:{${name}}`;
+    return this.#caller.keys.list(kind, name);
   }
 
   #write(list: string, member: string, lastsMs: number | null): void {
@@ -116,7 +118,7 @@ export class BlockIndex {
 
   /** The blocks among the members that really stand; the other members leave the list. */
   async #standing(list: string, members: readonly string[]): Promise<BlockEntry[]> {
-    const hashes = [...new Set(members.map(member => member.slice(0, HASH_LENGTH)))];
+    const hashes = [...new Set(members.filter(isMember).map(member => member.slice(0, HASH_LENGTH)))];
     const { now, cells } = await this.#cells.read(hashes);
     return members.flatMap(member => {
       const hash = member.slice(0, HASH_LENGTH);

@@ -14,6 +14,7 @@ import { DenyCache } from './deny-cache.js';
 import type { Gate } from './gate.js';
 import { checkOptions } from './options.js';
 import type { RedisStoreOptions } from './options.js';
+import { isHash } from './keys.js';
 import type { Outcome } from './outcome.js';
 import { errorWord } from './port.js';
 import type { RedisPort } from './port.js';
@@ -174,12 +175,14 @@ export class RedisStore implements Store {
   }
 
   async inspect(subjectHash: string): Promise<StoredCell[]> {
+    if (!isHash(subjectHash)) return [];
     await this.#gate.enter();
     const { now, cells } = await this.#cells.read([subjectHash]);
     return liveCells(cells.get(subjectHash) ?? [], now);
   }
 
   async reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+    if (!isHash(subjectHash)) return [];
     await this.#gate.enter();
     this.#forgetDenied(subjectHash, scope);
     const { keyOf, timeArgs } = this.#caller;
