@@ -1,4 +1,5 @@
 import type { Caller } from './caller.js';
+import { explained } from './denial.js';
 import { textOf } from './port.js';
 import { FORGET, run } from './scripts.js';
 
@@ -12,13 +13,13 @@ export async function clearKeys(caller: Caller, scopes?: readonly string[]): Pro
   const { port, keys: names, timeArgs } = caller;
   const isMeant = (key: string): boolean => (scopes === undefined ? names.isOurs(key) : names.isSubject(key));
   const forget = async (key: string): Promise<void> => {
-    if (scopes === undefined) await port.send(key, ['unlink', key], Infinity);
+    if (scopes === undefined) await allowed(port.send(key, ['unlink', key], Infinity));
     else await run(port, FORGET, [key], [...timeArgs, ...scopes], () => undefined);
   };
   for (const send of await port.masters()) {
     let cursor = '0';
     do {
-      const reply = await send(['scan', cursor, 'MATCH', names.pattern, 'COUNT', SCAN_COUNT]);
+      const reply = await allowed(send(['scan', cursor, 'MATCH', names.pattern, 'COUNT', SCAN_COUNT]));
       const [next, keys] = Array.isArray(reply) ? (reply as unknown[]) : [];
       const found = Array.isArray(keys) ? keys.map(textOf) : [];
       await Promise.all(found.filter(isMeant).map(forget));
@@ -26,3 +27,8 @@ export async function clearKeys(caller: Caller, scopes?: readonly string[]): Pro
     } while (cursor !== '0');
   }
 }
+
+const allowed = (reply: Promise<unknown>): Promise<unknown> =>
+  reply.catch((error: unknown) => {
+    throw explained(error);
+  });
