@@ -5,7 +5,7 @@ import { blockEntry, standingBlock } from '../live-cell.js';
 import type { Caller } from './caller.js';
 import { listOf } from './cell-reader.js';
 import type { CellReader } from './cell-reader.js';
-import { isDenial } from './denial.js';
+import { isDenial, listReply } from './explain.js';
 import { HASH_LENGTH, isHash, isMember } from './keys.js';
 import { textOf } from './port.js';
 import { INDEX, LIST, run } from './scripts.js';
@@ -125,7 +125,7 @@ export class BlockIndex {
   async #members(list: string, after: string, count: number): Promise<string[]> {
     const from = after === '' ? '-' : `(${after}`;
     return run(this.#caller.port, LIST, [`${list}:names`], [from, String(count)], reply =>
-      listOf(listOf(reply)[1]).map(textOf),
+      listOf(listReply(reply)[1]).map(textOf),
     );
   }
 

@@ -1,5 +1,5 @@
 import type { Caller } from './caller.js';
-import { explained } from './denial.js';
+import { explained } from './explain.js';
 import { textOf } from './port.js';
 import { FORGET, run } from './scripts.js';
 

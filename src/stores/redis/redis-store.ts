@@ -6,11 +6,12 @@ import { Batcher, Waiting } from './batcher.js';
 import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
 import type { Outcomes } from './caller.js';
-import { CellReader, listOf, storedCells } from './cell-reader.js';
+import { CellReader, storedCells } from './cell-reader.js';
 import { clearKeys } from './clear.js';
 import { connectionOf } from './connection.js';
 import type { Connection } from './connection.js';
 import { DenyCache } from './deny-cache.js';
+import { listReply } from './explain.js';
 import type { Gate } from './gate.js';
 import { checkOptions } from './options.js';
 import type { RedisStoreOptions } from './options.js';
@@ -192,7 +193,7 @@ export class RedisStore implements Store {
       FORGET,
       [keyOf(subjectHash)],
       [...timeArgs, ...scopes],
-      listOf,
+      listReply,
     );
     this.#forgetDenied(subjectHash, scope);
     return liveCells(storedCells(removed), Number(now));

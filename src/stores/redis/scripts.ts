@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { explained } from './denial.js';
+import { explained } from './explain.js';
 import decideText from './lua/decide.lua';
 import forgetText from './lua/forget.lua';
 import indexText from './lua/index.lua';

@@ -1,11 +1,13 @@
 import { storeError } from '../../core/errors.js';
 import type { LimitkeeperError } from '../../core/errors.js';
+import { textOf } from './port.js';
 
 const CODE = 'ERR_LIMITKEEPER_STORE_RIGHTS';
 
 /**
- * What to throw for an error of Redis: where the user of the connection lacks a right, an error that names it. A server denies
- * a command by name, but inside a script some versions tell only the line.
+ * What to throw for an error of Redis: where the user of the connection lacks a right, an error that names it (a server denies
+ * a command by name, but inside a script some versions tell only the line), and where the connection is used for something
+ * else, one that says so.
  *
  * @param script the text that was run
  */
@@ -27,8 +29,27 @@ export function explained(error: unknown, script = ''): unknown {
       { cause: error },
     );
   }
+  // The client's words, or the server's.
+  if (/in subscriber mode|allowed in this context/i.test(message)) return astray('is subscribed', error);
   return error;
 }
+
+/** A client that its application also uses otherwise. */
+export const astray = (how: string, cause?: unknown): LimitkeeperError =>
+  storeError(
+    'ERR_LIMITKEEPER_STORE',
+    `the client ${how}, where a decision would go astray; give the store a client of its own.`,
+    { cause },
+  );
+
+/** What a script answers is a list; anything else has become of the call on its way. */
+export function listReply(reply: unknown): readonly unknown[] {
+  if (Array.isArray(reply)) return reply as unknown[];
+  throw textOf(reply) === 'QUEUED' ? astray('is inside a MULTI') : noReply();
+}
+
+export const noReply = (): LimitkeeperError =>
+  storeError('ERR_LIMITKEEPER_STORE', 'Redis answered a script with something that is not its reply.');
 
 export const isDenial = (error: unknown): boolean =>
   error instanceof Error && (error as Partial<LimitkeeperError>).code === CODE;
