@@ -52,7 +52,8 @@ export class ManualMulti {
       seen(args);
       return result;
     };
-    client[name] = watched;
+    // A frozen client cannot be watched; the reply tells of the transaction then, too late for its EXEC.
+    if (!Reflect.set(client, name, watched)) return;
     this.#undo.push(() => {
       // Somebody has wrapped it since: what they hold goes on to work.
       if (client[name] !== watched) return;
