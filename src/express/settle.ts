@@ -49,10 +49,10 @@ export function settleBeforeEnd(
     work: (answered, isOvertaken) => {
       // A limiter that comes after the end, e.g. of a handler that answers and goes on all the same, settles by itself.
       state.looseEnds = undefined;
-      const wasAllowed = state.decision.allowed;
+      const before = state.decision;
       const sentEarly = isOvertaken && res.headersSent;
       return chain(all(looseEnds.map(work => work(answered))), () => () => {
-        if (sentEarly && wasAllowed && !state.decision.allowed) warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
+        if (sentEarly && before.allowed && !state.decision.allowed) warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
         state.writeHeaders();
       });
     },

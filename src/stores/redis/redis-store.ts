@@ -6,14 +6,16 @@ import { Batcher, Waiting } from './batcher.js';
 import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
 import type { Outcomes } from './caller.js';
-import { CellReader, listOf, storedCells } from './cell-reader.js';
+import { CellReader, storedCells } from './cell-reader.js';
 import { clearKeys } from './clear.js';
 import { connectionOf } from './connection.js';
 import type { Connection } from './connection.js';
 import { DenyCache } from './deny-cache.js';
+import { listReply } from './explain.js';
 import type { Gate } from './gate.js';
 import { checkOptions } from './options.js';
 import type { RedisStoreOptions } from './options.js';
+import { isHash } from './keys.js';
 import type { Outcome } from './outcome.js';
 import { errorWord } from './port.js';
 import type { RedisPort } from './port.js';
@@ -174,12 +176,14 @@ export class RedisStore implements Store {
   }
 
   async inspect(subjectHash: string): Promise<StoredCell[]> {
+    if (!isHash(subjectHash)) return [];
     await this.#gate.enter();
     const { now, cells } = await this.#cells.read([subjectHash]);
     return liveCells(cells.get(subjectHash) ?? [], now);
   }
 
   async reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+    if (!isHash(subjectHash)) return [];
     await this.#gate.enter();
     this.#forgetDenied(subjectHash, scope);
     const { keyOf, timeArgs } = this.#caller;
@@ -189,7 +193,7 @@ export class RedisStore implements Store {
       FORGET,
       [keyOf(subjectHash)],
       [...timeArgs, ...scopes],
-      listOf,
+      listReply,
     );
     this.#forgetDenied(subjectHash, scope);
     return liveCells(storedCells(removed), Number(now));
