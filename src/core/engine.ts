@@ -11,11 +11,15 @@ import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
 import type { Batch, BatchItem } from './operation.js';
+import { outageOf } from './outage.js';
+import type { Outage } from './outage.js';
 import { StandIn } from './stand-in.js';
 import type { BatchResult, Store, StoredCell, SyncStore } from './store.js';
 
 export interface EngineOptions {
   readonly store: Store;
+  /** In which it counts, for a warning that the store is away. */
+  readonly scopes: readonly string[];
   readonly failMode: FailMode;
   readonly storeTimeoutMs: number;
   /** Makes the store that decides while the real one is away (`failMode: 'local'`). */
@@ -46,6 +50,7 @@ export class Engine {
   readonly failMode: FailMode;
   readonly #guard: Guard;
   readonly #standIn: StandIn;
+  readonly #outage: Outage;
   #degraded = false;
   readonly #underWay = new InFlight<Work>();
 
@@ -54,6 +59,8 @@ export class Engine {
     this.failMode = options.failMode;
     this.#standIn = new StandIn(options.store, options.localStore);
     this.#guard = new Guard(options.store, options.storeTimeoutMs);
+    this.#outage = outageOf(options.store);
+    this.#outage.concerns(options.scopes, options.failMode);
   }
 
   /**
@@ -152,6 +159,7 @@ export class Engine {
   }
 
   #failed(error: LimitkeeperError, dropped: boolean): void {
+    this.#outage.failed(error);
     this.events.emit('store-error', { error, dropped });
     if (this.#degraded) return;
     this.#degraded = true;
@@ -161,6 +169,7 @@ export class Engine {
   #recovered(): void {
     if (!this.#degraded) return;
     this.#degraded = false;
+    this.#outage.ended();
     this.events.emit('recovered', {});
   }
 

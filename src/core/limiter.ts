@@ -34,9 +34,9 @@ export class Limiter {
 
   constructor(options: LimiterOptions, factories: StoreFactories) {
     const entries = limiterEntries(options);
-    this.engine = makeEngine(options, factories);
     this.hashing = hashingOf(options);
     this.#rules = new RuleSet(entries, this.hashing);
+    this.engine = makeEngine(options, factories, this.#rules.scopes);
   }
 
   /** The rules, in order, also those that live by plans or are off. */

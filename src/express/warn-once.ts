@@ -1,3 +1,5 @@
+import { emitWarning } from '../core/warning.js';
+
 /** Everything that the library warns of, each at most once in a process. The codes are stable. */
 export type WarningCode = keyof typeof TEXTS;
 
@@ -16,31 +18,15 @@ const TEXTS = {
     'rateLimit() is called inside a request handler, anew for every request. Call it once when the app starts, and mount what it returns.',
 } as const;
 
-const DOCS = 'https://github.com/limitkeeper/limitkeeper/blob/main/docs/warnings.md';
-
 /** Shared by the ESM and the CommonJS copy, so that two copies in a process do not warn twice. */
 const KEY = Symbol.for('limitkeeper.warnings.v1');
 const shared = globalThis as { [KEY]?: Set<string> };
 const given = shared[KEY] ?? new Set<string>();
 shared[KEY] = given;
 
-/**
- * Prints one line through `process.emitWarning` (a listener of `process.on('warning')` gets it too), once in a process.
- *
- * Whoever knows switches a code off before the first request: with the environment variable `LIMITKEEPER_NO_WARNINGS`, a
- * list of codes or `all`, which the program may set itself; or with Node's `--disable-warning=<code>`.
- */
+/** Warns once in a process; see {@link emitWarning}. It is switched off before the first request. */
 export function warnOnce(code: WarningCode): void {
   if (given.has(code)) return;
   given.add(code);
-  if (isSwitchedOff(code)) return;
-  process.emitWarning(`${TEXTS[code]} See ${DOCS}#${code.toLowerCase()}`, {
-    type: 'LimitkeeperWarning',
-    code,
-  });
-}
-
-function isSwitchedOff(code: WarningCode): boolean {
-  const list = (process.env['LIMITKEEPER_NO_WARNINGS'] ?? '').split(',').map(item => item.trim());
-  return list.includes('all') || list.includes(code);
+  emitWarning(code, TEXTS[code]);
 }

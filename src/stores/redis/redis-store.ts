@@ -55,6 +55,10 @@ export class RedisStore implements Store {
     this.#batcher = batching ? new Batcher(this.#send, () => this.#underWay === 0) : undefined;
   }
 
+  get lastError(): unknown {
+    return this.#connection.lastError.value;
+  }
+
   /**
    * @param deadlineMs how long the caller waits: what reaches the server later counts nothing.
    */
