@@ -11,6 +11,7 @@ import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
 import type { Batch, BatchItem } from './operation.js';
+import { OPERATOR_DEADLINE_MS, operatorCall, waitAtMost } from './operator-call.js';
 import { outageOf } from './outage.js';
 import type { Outage } from './outage.js';
 import { StandIn } from './stand-in.js';
@@ -51,6 +52,8 @@ export class Engine {
   readonly #guard: Guard;
   readonly #standIn: StandIn;
   readonly #outage: Outage;
+  /** Twice the deadline: a call gets it once more where something blocked the event loop. */
+  readonly #patienceMs: number;
   #degraded = false;
   readonly #underWay = new InFlight<Work>();
 
@@ -59,6 +62,7 @@ export class Engine {
     this.failMode = options.failMode;
     this.#standIn = new StandIn(options.store, options.localStore);
     this.#guard = new Guard(options.store, options.storeTimeoutMs);
+    this.#patienceMs = Math.max(OPERATOR_DEADLINE_MS, 2 * options.storeTimeoutMs);
     this.#outage = outageOf(options.store);
     this.#outage.concerns(options.scopes, options.failMode);
   }
@@ -105,16 +109,20 @@ export class Engine {
   /**
    * Forgets a subject in one scope, here and in the store that decides while the real one is away.
    *
-   * @returns what the store removed. Rejects when it fails; there is no deadline.
+   * @returns what the store removed. Rejects when it fails, or has not answered in 5 s.
    */
   async forget(subjectHash: string, scope: string): Promise<readonly StoredCell[]> {
-    const removed = await this.store.reset(subjectHash, scope);
+    const removed = await operatorCall(this.store, 'reset', () => this.store.reset(subjectHash, scope));
     await this.#standIn.forget(subjectHash, scope);
     return removed;
   }
 
-  /** Resolves once every effect under way has been answered. */
+  /** Resolves once every effect under way has been answered, or has had the time for it. */
   async settled(): Promise<void> {
+    await waitAtMost(this.#patienceMs, this.#allSettled());
+  }
+
+  async #allSettled(): Promise<void> {
     while (this.#underWay.size > 0) {
       await Promise.allSettled(this.#underWay.list().map(({ promise }) => promise));
     }

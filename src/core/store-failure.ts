@@ -40,7 +40,8 @@ export function suspended(last: LimitkeeperError | undefined): LimitkeeperError 
  * with is the cause.
  */
 function withCause(error: LimitkeeperError, store: Store): LimitkeeperError {
-  if (error.cause !== undefined) return error;
+  const isUntold = error.code === 'ERR_LIMITKEEPER_STORE' || error.code === 'ERR_LIMITKEEPER_STORE_TIMEOUT';
+  if (!isUntold || error.cause !== undefined) return error;
   const cause = lastErrorOf(store);
   return cause === undefined ? error : Object.assign(error, { cause });
 }
