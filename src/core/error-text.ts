@@ -1,5 +1,7 @@
 /** One line of a log; what a server quotes of a command may be as long as the command. */
 const LONGEST = 300;
+/** No more of a text is looked at. */
+const MOST_READ = 4000;
 /** An error may name one that caused it, and that one another: a client's error hides at most so deep. */
 const DEEPEST = 3;
 
@@ -21,12 +23,19 @@ const SECRETS: readonly (readonly [pattern: RegExp, instead: string])[] = [
  */
 export function errorText(error: unknown): string {
   try {
-    const text = textOf(error, DEEPEST).replace(/\s+/g, ' ').trim();
+    const text = begun(textOf(error, DEEPEST)).replace(/\s+/g, ' ').trim();
     const safe = SECRETS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), text);
     return safe.length > LONGEST ? `${safe.slice(0, LONGEST)}…` : safe;
   } catch {
     return 'an error that cannot be read';
   }
+}
+
+/** The first words of a text that is long. Half a word could be half a secret, which is not known for one. */
+function begun(text: string): string {
+  if (text.length <= MOST_READ) return text;
+  const some = text.slice(0, MOST_READ);
+  return some.slice(0, some.lastIndexOf(' ') + 1);
 }
 
 /** Told by its shape and not by its class: under Jest, say, the errors of node are of another realm. */

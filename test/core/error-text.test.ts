@@ -81,6 +81,12 @@ describe('L1 what is said of an error of a store', () => {
     expect(errorText(withCause('away', { cause: new Error(message) }))).toBe(`away: ${text}`);
   });
 
+  test('never half of what is too long to be read whole', () => {
+    const text = errorText(new Error(`${'x y '.repeat(995)}redis://:${'hunter2'.repeat(10)}@db`));
+    expect(text).not.toContain('hunter2');
+    expect(errorText(new Error('hunter2'.repeat(1000)))).toBe('');
+  });
+
   test('at most a line of 300 characters, and quickly of the worst text', () => {
     expect(errorText(new Error('a '.repeat(1000)))).toHaveLength(301);
     for (const text of [
@@ -90,9 +96,14 @@ describe('L1 what is said of an error of a store', () => {
       ' '.repeat(64_000),
       'with args beginning with:'.repeat(2600),
     ]) {
-      const begin = performance.now();
-      errorText(new Error(text));
-      expect(performance.now() - begin).toBeLessThan(50);
+      const error = new Error(text);
+      // The best of a few: others use this machine, too.
+      const times = Array.from({ length: 5 }, () => {
+        const begin = performance.now();
+        errorText(error);
+        return performance.now() - begin;
+      });
+      expect(Math.min(...times)).toBeLessThan(5);
     }
   });
 });

@@ -109,7 +109,7 @@ describe('L1 a store that is away', () => {
   });
 
   test('whose error comes to light later is warned of again, a minute later', async () => {
-    const store = Object.assign(new DownStore(), { lastError: undefined as unknown });
+    const store = Object.assign(new DownStore(), { lastError: undefined });
     jest.spyOn(store, 'apply').mockImplementation(() => {
       throw Object.assign(new Error('limitkeeper: no answer.'), { code: 'ERR_LIMITKEEPER_STORE' });
     });
@@ -194,7 +194,7 @@ describe('L1 `cause` of what listeners are told', () => {
     const apply = jest.fn(() => {
       throw failure();
     });
-    const [first] = await errorsOf(Object.assign(new DownStore(), { apply, lastError }) as Store, 1);
+    const [first] = await errorsOf(Object.assign(new DownStore(), { apply, lastError }), 1);
     expect(first?.cause).toBe(lastError);
   });
 });
