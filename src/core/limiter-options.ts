@@ -128,11 +128,17 @@ export function checkCost(cost: unknown, option: string): number {
   });
 }
 
-export function makeEngine(settings: LimiterSettings, factories: StoreFactories): Engine {
+/** @param scopes in which it will count */
+export function makeEngine(
+  settings: LimiterSettings,
+  factories: StoreFactories,
+  scopes: readonly string[],
+): Engine {
   const { store, failMode = 'open', storeTimeoutMs = 250 } = settings;
   oneOf(failMode, 'failMode', ['open', 'closed', 'local']);
   return new Engine({
     store: store === undefined ? factories.defaultStore() : checkStore(store),
+    scopes,
     failMode,
     storeTimeoutMs: checkRange(storeTimeoutMs, 'storeTimeoutMs', 1, 60_000),
     localStore: factories.localStore,

@@ -1,3 +1,5 @@
+import { emitWarning } from '../core/warning.js';
+
 /** Everything that the library warns of, each at most once in a process. The codes are stable. */
 export type WarningCode = keyof typeof TEXTS;
 
@@ -24,31 +26,15 @@ const TEXTS = {
     'loginLimits() has found no e-mail in 20 logins, so accounts are not told apart: a few wrong passwords of some refuse all others at their address. It reads req.body.email; where the name is elsewhere, return it from the option email: req => req.body?.username.',
 } as const;
 
-const DOCS = 'https://github.com/limitkeeper/limitkeeper/blob/main/docs/warnings.md';
-
 /** Shared by the ESM and the CommonJS copy, so that two copies in a process do not warn twice. */
 const KEY = Symbol.for('limitkeeper.warnings.v1');
 const shared = globalThis as { [KEY]?: Set<string> };
 const given = shared[KEY] ?? new Set<string>();
 shared[KEY] = given;
 
-/**
- * Prints one line through `process.emitWarning` (a listener of `process.on('warning')` gets it too), once in a process.
- *
- * Whoever knows switches a code off before the first request: with the environment variable `LIMITKEEPER_NO_WARNINGS`, a
- * list of codes or `all`, which the program may set itself; or with Node's `--disable-warning=<code>`.
- */
+/** Warns once in a process; see {@link emitWarning}. It is switched off before the first request. */
 export function warnOnce(code: WarningCode): void {
   if (given.has(code)) return;
   given.add(code);
-  if (isSwitchedOff(code)) return;
-  process.emitWarning(`${TEXTS[code]} See ${DOCS}#${code.toLowerCase()}`, {
-    type: 'LimitkeeperWarning',
-    code,
-  });
-}
-
-function isSwitchedOff(code: WarningCode): boolean {
-  const list = (process.env['LIMITKEEPER_NO_WARNINGS'] ?? '').split(',').map(item => item.trim());
-  return list.includes('all') || list.includes(code);
+  emitWarning(code, TEXTS[code]);
 }

@@ -50,7 +50,9 @@ export class ReplyReader {
     if (this.#numbers[this.#next] === -1 || this.#numbers[this.#next] === '-1') {
       const message = textOf(this.#numbers[this.#next + 1]);
       this.#next += 2;
-      return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`);
+      return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`, {
+        cause: new Error(message),
+      });
     }
     const blocks: BlockNews[] = [];
     const readings = new Array<Reading>(items.length);
