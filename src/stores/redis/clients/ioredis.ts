@@ -79,7 +79,9 @@ export class IoredisPort implements RedisPort {
     // Asked for every call, and the same as long as the connection is.
     if (stream !== this.#stream || this.#node === undefined) {
       this.#stream = stream;
-      this.#node = stream === undefined ? undefined : nameOf(stream, this.#client.options.path);
+      // Before it is ready it may not have its address yet.
+      const isReady = stream !== undefined && this.#client.status === 'ready';
+      this.#node = isReady ? nameOf(stream, this.#client.options.path) : undefined;
     }
     return this.#node;
   }
