@@ -7,6 +7,7 @@ import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
 import { limiterOptions, requestRules } from './options.js';
 import { markRefusal } from './outcome.js';
+import { isPreflight } from './preflight.js';
 import { refuse } from './refuse.js';
 import { LimiterRun, stateOf } from './request-state.js';
 import type { RequestState } from './request-state.js';
@@ -19,7 +20,7 @@ import { CreationWatch, ProxyWatch, warnAboutStore, warnOnce } from './warnings.
 export function middlewareMaker(factories: StoreFactories): (options: RateLimitOptions) => RateLimitHandler {
   return options => {
     const rules = requestRules(options);
-    const { skip, countPreflight = false, onLimited, message, outcome, headers } = options;
+    const { skip, countPreflight = true, onLimited, message, outcome, headers } = options;
     const limiter = new Limiter(limiterOptions(options, rules), factories);
     const { engine, hashing, scopes } = limiter;
     const proxyWatch = new ProxyWatch();
@@ -169,13 +170,4 @@ function settleWith<T>(
   }
   if (later) void Promise.resolve(result).then(then).catch(failed);
   else then(result as T);
-}
-
-/** A CORS preflight (Fetch standard): the browser asks on its own, and shows nobody the answer. */
-function isPreflight(req: Request): boolean {
-  return (
-    req.method === 'OPTIONS' &&
-    req.headers.origin !== undefined &&
-    req.headers['access-control-request-method'] !== undefined
-  );
 }

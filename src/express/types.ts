@@ -58,7 +58,15 @@ interface MiddlewareSettings extends LimiterSettings {
   readonly outcome?: (req: Request, res: Response) => RequestOutcome;
   /** Strictly `true` passes the request uncounted. */
   readonly skip?: Callback<boolean>;
-  /** Count CORS preflights, too. Default false: a browser cannot read why its preflight was refused. */
+  /**
+   * Count CORS preflights like any request. Default true; CORS middleware before the limiter answers them itself, and then
+   * they never come here.
+   *
+   * `false` leaves them out, and **anyone can forge one**: every handler behind the limiter that runs for `OPTIONS`
+   * (mounted with `app.use` or `app.all`, a proxy, GraphQL over the query string, or any at all where `method-override`
+   * behind the limiter makes `POST` of it) then runs without a limit. Only for routes where nothing does work for
+   * `OPTIONS`. A request with a body, a `Cookie` or `Authorization` counts in any case: browsers send no such preflight.
+   */
   readonly countPreflight?: boolean;
   /**
    * Answers a refused request in place of the 429: a captcha, a redirect, a localized text (the status is 429 already, and

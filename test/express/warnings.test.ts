@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreationWatch, warnAboutStore, warnOnce } from '../../src/express/warnings.js';
-import type { WarningCode } from '../../src/express/warn-once.js';
+import type { WarningCode } from '../../src/core/warn-once.js';
 import { forgetWarnings, runFixture, watchWarnings } from '../support/warnings.js';
 
 const CODES: WarningCode[] = [
@@ -49,7 +49,7 @@ describe('a warning', () => {
     warnOnce('LIMITKEEPER_MOUNTED_TWICE');
     jest.isolateModules(() => {
       // eslint-disable-next-line @typescript-eslint/no-require-imports
-      const copy = require('../../src/express/warn-once.js') as { warnOnce: typeof warnOnce };
+      const copy = require('../../src/core/warn-once.js') as { warnOnce: typeof warnOnce };
       expect(copy.warnOnce).not.toBe(warnOnce);
       copy.warnOnce('LIMITKEEPER_MOUNTED_TWICE');
     });
