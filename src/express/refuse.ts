@@ -11,7 +11,9 @@ export function refuse(
 ): void {
   if (res.headersSent || res.writableEnded) return;
   const asProblem = prefersProblem(req.headers.accept);
-  const body = JSON.stringify(asProblem ? problemBody(decision, { detail: message }) : errorBody(decision));
+  const body = JSON.stringify(
+    asProblem ? problemBody(decision, { detail: message }) : errorBody(decision, message),
+  );
   res.statusCode = decision.reason === 'unavailable' ? 503 : 429;
   res.setHeader('Content-Type', asProblem ? 'application/problem+json' : 'application/json');
   // A cache that stored a refusal would go on refusing on our behalf.

@@ -74,7 +74,7 @@ interface MiddlewareSettings extends LimiterSettings {
    * returns is ignored, so `(req, res) => res.json(…)` will do.
    */
   readonly onLimited?: (req: Request, res: Response, next: NextFunction, decision: Decision) => unknown;
-  /** A sentence for people: the `detail` of the problem form of a refusal. */
+  /** A sentence for people: the `message` of the JSON body of a refusal, the `detail` of its problem form. */
   readonly message?: string;
   /** Which headers are sent; `false`: none. */
   readonly headers?: HeaderOptions;
