@@ -126,7 +126,7 @@ const READERS: readonly (readonly [
   ['an address', ADDRESSES, (text: string) => canonicalAddress(text)],
   ['the address of a request', ADDRESSES, (text: string) => clientIp({ ip: text })],
   ['a part of a key', [...ADDRESSES, ...CREDENTIALS], (text: string) => hashSubject([text, text], {}).hash],
-  ['a key of many parts', [fill('a')], (text: string) => hashSubject([...text], {}).hash],
+  ['a key of many parts', [fill('a')], (text: string) => hashSubject(Array.from(text), {}).hash],
   [
     'Authorization',
     CREDENTIALS,
