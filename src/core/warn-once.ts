@@ -14,6 +14,11 @@ const TEXTS = {
     'limits are counted in the memory of this process, which seems to be one of several, and each of them admits the whole limit. Use a store that they share.',
   LIMITKEEPER_CREATED_IN_HANDLER:
     'rateLimit() is called inside a request handler, anew for every request. Call it once when the app starts, and mount what it returns.',
+  LIMITKEEPER_NOTHING_RESERVED:
+    'settle() was called for a request of which nothing is reserved, and did nothing. Set reserve: true, and the estimate as cost, on the rule that the handler settles, or charge with getRateLimit(req).scope(name).charge(n).',
+  LIMITKEEPER_SCOPE_COUNTED_TWICE:
+    'a request met two limiters with a rule of the same scope, which counted it twice, for one subject in one counter. Mount one of them, or give each rule a scope of its own.',
+  LIMITKEEPER_LOOKS_LIKE_MILLISECONDS: 'an option in seconds has a value that looks like milliseconds.',
 } as const;
 
 const DOCS = 'https://github.com/limitkeeper/limitkeeper/blob/main/docs/warnings.md';
@@ -29,15 +34,20 @@ shared[KEY] = given;
  *
  * Whoever knows switches a code off before the first request: with the environment variable `LIMITKEEPER_NO_WARNINGS`, a
  * list of codes or `all`, which the program may set itself; or with Node's `--disable-warning=<code>`.
+ *
+ * @param detail what of the program's own it is about; never anything of a request.
  */
-export function warnOnce(code: WarningCode): void {
+export function warnOnce(code: WarningCode, detail?: string): void {
   if (given.has(code)) return;
   given.add(code);
   if (isSwitchedOff(code)) return;
-  process.emitWarning(`${TEXTS[code]} See ${DOCS}#${code.toLowerCase()}`, {
-    type: 'LimitkeeperWarning',
-    code,
-  });
+  process.emitWarning(
+    `${detail === undefined ? '' : `${detail}: `}${TEXTS[code]} See ${DOCS}#${code.toLowerCase()}`,
+    {
+      type: 'LimitkeeperWarning',
+      code,
+    },
+  );
 }
 
 function isSwitchedOff(code: WarningCode): boolean {

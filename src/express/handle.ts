@@ -5,7 +5,8 @@ import { milliseconds } from '../core/check.js';
 import { rangeError, received, typeError } from '../core/errors.js';
 import { checkCost } from '../core/limiter-options.js';
 import type { Operation } from '../core/operation.js';
-import { stateOf } from './request-state.js';
+import { warnOnce } from '../core/warn-once.js';
+import { charges, stateOf } from './request-state.js';
 import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
 
 /** What a handler can see and do of the rules that its request met. */
@@ -91,6 +92,8 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
       checkCost(units, `settle: the cost of scope ${JSON.stringify(scope)}`);
     }
   }
+  // A rule that reserves and is no part of this request (`when`, `skip`, an unlimited plan) has nothing to settle either.
+  if (![...state.runs.values()].some(({ reserves }) => reserves)) warnOnce('LIMITKEEPER_NOTHING_RESERVED');
   for (const limiter of state.runs.values()) {
     const named = limiter.rules.filter(
       ({ rule, actual: earlier }) =>
@@ -114,6 +117,7 @@ async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise
       ? { type: 'settle', at: limiter.decidedAt, held: run.cost, actual }
       : { type: 'charge', units: actual };
     run.spent = true;
+    if (charges(operation)) run.charged = true;
     return { ...run.item, operation };
   });
   if (batch.length > 0) limiter.settled(await limiter.engine.effect(batch, limiter.local), runs);
@@ -124,6 +128,7 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
   const act = async (operation: Operation): Promise<RuleReading | undefined> => {
     if (found === undefined) return undefined;
     const { limiter, run } = found;
+    if (charges(operation)) run.charged = true;
     limiter.settled(await limiter.engine.effect([{ ...run.item, operation }], limiter.local), [run]);
     state.writeHeaders();
     return run.reading;

@@ -5,14 +5,16 @@ import { Limiter } from '../core/limiter.js';
 import type { StoreFactories } from '../core/limiter-options.js';
 import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
-import { limiterOptions, requestRules } from './options.js';
+import { countsByAddress, limiterOptions, requestRules } from './options.js';
 import { markRefusal } from './outcome.js';
 import { isPreflight } from './preflight.js';
+import { PROBLEM_DETAIL } from './problem.js';
 import { refuse } from './refuse.js';
 import { LimiterRun, stateOf } from './request-state.js';
 import type { RequestState } from './request-state.js';
 import { resolveRules } from './resolve.js';
 import { hasLooseEnds, settleBeforeEnd } from './settle.js';
+import { TwiceWatch } from './twice-watch.js';
 import type { RateLimitHandler, RateLimitOptions } from './types.js';
 import { CreationWatch, ProxyWatch, warnAboutStore, warnOnce } from './warnings.js';
 
@@ -21,9 +23,13 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
   return options => {
     const rules = requestRules(options);
     const { skip, countPreflight = true, onLimited, message, outcome, headers } = options;
+    const detail = message ?? (options as { readonly [PROBLEM_DETAIL]?: string })[PROBLEM_DETAIL];
     const limiter = new Limiter(limiterOptions(options, rules), factories);
     const { engine, hashing, scopes } = limiter;
-    const proxyWatch = new ProxyWatch();
+    // Who counts by something else has no use for addresses, nor for advice on them.
+    const proxyWatch = rules.some(countsByAddress) ? new ProxyWatch() : undefined;
+    const twiceWatch = new TwiceWatch();
+    const reserves = rules.some(({ reserve }) => reserve);
     const creationWatch = new CreationWatch();
     warnAboutStore(engine.store);
 
@@ -36,10 +42,10 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
         return;
       }
       state.response = res;
-      const run = new LimiterRun(engine, scopes, headers);
+      const run = new LimiterRun(engine, scopes, headers, reserves);
       state.runs.set(limiter, run);
       creationWatch.observe();
-      proxyWatch.observe(req);
+      proxyWatch?.observe(req);
       let passed = false;
       const goNext: NextFunction = (...args: unknown[]): void => {
         passed = true;
@@ -83,6 +89,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       res: Response,
       next: NextFunction,
     ): void => {
+      twiceWatch.observe(run, state);
       state.writeHeaders();
       if (decision.allowed) {
         if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
@@ -91,7 +98,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       }
       markRefusal(res, true);
       if (onLimited === undefined || decision.reason === 'unavailable') {
-        refuse(req, res, decision, message);
+        refuse(req, res, decision, message, detail);
         return;
       }
       const before = res.statusCode;

@@ -19,6 +19,12 @@ export interface ProblemOptions {
   readonly detail?: string | undefined;
 }
 
+/**
+ * For presets, whose answers are documented to the letter: among the options of `rateLimit`, a `detail` for the problem form
+ * alone, where the user gives no `message`.
+ */
+export const PROBLEM_DETAIL = Symbol('problem detail');
+
 const TYPES = 'https://iana.org/assignments/http-problem-types';
 
 /**

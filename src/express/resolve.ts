@@ -69,6 +69,7 @@ function runOf(rule: RequestRule, item: BatchItem, cost: number): RuleRun {
     cost,
     reading: undefined,
     taken: false,
+    charged: false,
     refused: false,
     actual: undefined,
     spent: false,

@@ -6,6 +6,7 @@ import type { BatchItem, Operation } from '../core/operation.js';
 import { beforeEnd } from './hold-end.js';
 import { needsOutcome } from './options.js';
 import { isRefusal } from './outcome.js';
+import { charges } from './request-state.js';
 import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
 import type { RateLimitOptions, RequestOutcome } from './types.js';
 
@@ -64,6 +65,7 @@ function settle(run: LimiterRun, outcome: RequestOutcome, refusedElsewhere: bool
     // From here on it is too late for the handler to settle. What was consumed it may still give back.
     if (!ruleRun.taken || ruleRun.item.operation.type !== 'consume') ruleRun.spent = true;
     if (operation === undefined) continue;
+    if (charges(operation)) ruleRun.charged = true;
     runs.push(ruleRun);
     batch.push({ ...ruleRun.item, operation });
   }

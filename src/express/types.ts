@@ -38,7 +38,13 @@ interface RuleBase extends RuleSettings {
 interface FixedNumbers {
   /** Units a window, a whole number; 0 refuses all. A function is asked for each request. */
   readonly limit: number | Callback<number>;
-  /** Seconds, in whole milliseconds: 0.5 is half a second. At most 10 years. */
+  /**
+   * Seconds, in whole milliseconds: 0.5 is half a second. At most 10 years.
+   *
+   * With a small limit take `algorithm: 'fixed-window'`: the default, `sliding-window`, lets the window before fade, so that
+   * a client who has used up the limit at once waits for a window and a `limit`th of it (`limit: 1, windowSec: 60`: 120 s),
+   * where a fixed window is over after 60 s.
+   */
   readonly windowSec: number;
   readonly plan?: never;
 }

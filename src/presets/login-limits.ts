@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { optionalFunction } from '../core/check.js';
 import { typeError } from '../core/errors.js';
 import { isPromise } from '../core/maybe-promise.js';
+import { PROBLEM_DETAIL } from '../express/problem.js';
 import type { RateLimitHandler, RequestOutcome, RuleOptions } from '../express/types.js';
 import { byStatus, clientIp, rateLimit } from '../index.js';
 import { foldEmail } from './email.js';
@@ -52,8 +53,8 @@ const OWN_NAMES = ['resolve', 'password', 'email'] as const satisfies readonly (
  * counts**, and nothing is forgiven: an attacker could otherwise clear his address with an account of his own. For the same
  * reason a GET or HEAD never forgives, so that opening the login page between two guesses does not help.
  *
- * A refusal is `{"error":"rate_limit_exceeded"}`, or a problem whose `detail` is {@link TOO_MANY_LOGIN_ATTEMPTS}
- * (option `message`). When the store fails this process counts on by itself (`failMode: 'local'`).
+ * A refusal is `{"error":"rate_limit_exceeded"}`, or a problem whose `detail` is {@link TOO_MANY_LOGIN_ATTEMPTS}; the option
+ * `message` shows in both. When the store fails this process counts on by itself (`failMode: 'local'`).
  *
  * @example
  * app.post('/login', express.json(), loginLimits(), login);
@@ -76,7 +77,7 @@ export function loginLimits(options: LoginLimitsOptions = {}): LoginLimitsHandle
 
   const settings = {
     failMode: 'local',
-    message: TOO_MANY_LOGIN_ATTEMPTS,
+    [PROBLEM_DETAIL]: TOO_MANY_LOGIN_ATTEMPTS,
     ...settingsOf(options),
     outcome: (req: Request, res: Response): RequestOutcome => {
       const result = outcome(req, res);
