@@ -61,13 +61,14 @@ function violatedScopes({ readings, scope }: Decision): readonly string[] {
   return scope === null ? [] : [scope];
 }
 
-/** The body for programs, as `application/json`. Stable: clients compare `error`. The `message` is for people. */
+/**
+ * The body for programs, as `application/json`. Stable: clients compare `error`. The `message` is for people, and belongs to
+ * a refusal: that the store is away is something else.
+ */
 export function errorBody(
   decision: Decision,
   message?: string,
 ): { readonly error: string; readonly message?: string } {
-  return {
-    error: decision.reason === 'unavailable' ? 'rate_limiter_unavailable' : 'rate_limit_exceeded',
-    ...(message === undefined ? {} : { message }),
-  };
+  if (decision.reason === 'unavailable') return { error: 'rate_limiter_unavailable' };
+  return { error: 'rate_limit_exceeded', ...(message === undefined ? {} : { message }) };
 }
