@@ -6,9 +6,10 @@ import type { BatchItem, Operation } from '../core/operation.js';
 import { beforeEnd } from './hold-end.js';
 import { needsOutcome } from './options.js';
 import { isRefusal } from './outcome.js';
+import { charges } from './request-state.js';
 import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
 import type { RateLimitOptions, RequestOutcome } from './types.js';
-import { warnOnce } from './warn-once.js';
+import { warnOnce } from '../core/warn-once.js';
 
 /**
  * How a request ended. `abandoned`: the client went away before the handler answered. Whether it would have been a success
@@ -93,6 +94,7 @@ function settle(run: LimiterRun, ending: Ending, refusedElsewhere: boolean): May
     // From here on it is the end that has settled, and a handler may only correct it. What was consumed it may still give back.
     if (!ruleRun.taken || ruleRun.item.operation.type !== 'consume') ruleRun.spent = true;
     if (operation === undefined) continue;
+    if (charges(operation)) ruleRun.charged = true;
     runs.push(ruleRun);
     batch.push({ ...ruleRun.item, operation });
   }
@@ -100,7 +102,7 @@ function settle(run: LimiterRun, ending: Ending, refusedElsewhere: boolean): May
   const settled = chain(run.engine.effect(batch, run.local), decision => {
     run.settled(decision, runs);
     // Without readings the store failed, and nothing was charged.
-    if (decision.readings.length > 0) for (const { charged } of runs) if (charged) charged.at = decision.at;
+    if (decision.readings.length > 0) for (const { estimate } of runs) if (estimate) estimate.at = decision.at;
   });
   if (isPromise(settled)) run.settling = settled;
   return settled;
@@ -120,7 +122,7 @@ function lastOperation(
   if (run.spent) return undefined;
   const actual = unitsOf(run, ending, refusedElsewhere, limiter.letGo);
   if (rule.reserve && counts(run, ending) && !refusedElsewhere && run.actual === undefined) {
-    run.charged = { units: actual, at: undefined };
+    run.estimate = { units: actual, at: undefined };
   }
   if (run.taken && item.operation.type === 'reserve') {
     return { type: 'settle', at: limiter.decidedAt, held: cost, actual };

@@ -30,11 +30,13 @@ export function parse<T extends z.ZodType>(schema: T, input: unknown, whole: Who
 
 /** The same of a query. A parameter given twice is none that anybody meant. */
 export function parseQuery<T extends z.ZodObject>(schema: T, query: URLSearchParams): z.output<T> {
-  const names = [...query.keys()];
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined) {
-    const field = Object.hasOwn(schema.shape, twice) ? twice : 'query';
-    invalid([{ field, detail: 'has a parameter that was given twice' }]);
+  const names = new Set<string>();
+  for (const name of query.keys()) {
+    if (names.has(name)) {
+      const field = Object.hasOwn(schema.shape, name) ? name : 'query';
+      invalid([{ field, detail: 'has a parameter that was given twice' }]);
+    }
+    names.add(name);
   }
   return parse(schema, Object.fromEntries(query), 'query');
 }
