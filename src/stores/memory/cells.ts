@@ -86,7 +86,7 @@ export class Cells {
   }
 
   #saveCounter(rule: Rule, hash: string, counter: Counter | undefined, now: number): void {
-    const { scope, algorithm, windowMs, capacity } = rule;
+    const { scope, algorithm, windowMs } = rule;
     let row = this.#table.find(hash, scope, algorithm, windowMs);
     if (counter === undefined) {
       if (row >= 0) this.#remove(row);
@@ -96,7 +96,7 @@ export class Cells {
       this.#makeRoom(now);
       row = this.#table.insert(hash, scope, algorithm, windowMs);
     }
-    writeCounter(this.#table.segment, row, counter, capacity);
+    writeCounter(this.#table.segment, row, counter, rule);
   }
 
   #saveBlock(subject: HashedSubject, scope: string, block: Block | undefined, now: number): void {

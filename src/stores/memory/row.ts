@@ -1,8 +1,10 @@
+import { ceilDiv } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import type { AlgorithmName } from '../../algorithms/index.js';
 import { blockForgettableAt } from '../../core/block.js';
 import { heldUnits } from '../../core/cell.js';
 import type { Counter } from '../../core/cell.js';
+import type { Rule } from '../../core/rule.js';
 import type { Blocked } from './blocks.js';
 import type { Segment } from './segment.js';
 import type { Kind, Series } from './series.js';
@@ -11,7 +13,7 @@ import type { Kind, Series } from './series.js';
  * The three numbers of a row:
  *   fixed window    start, count, –
  *   sliding window  start, current, previous
- *   buckets         level, at, when it is empty (the limit decides, which a row does not know)
+ *   buckets         level, at, limit
  *   sliding log     time of its last entry, –, –; the log itself lies beside
  *   a block         –
  */
@@ -31,13 +33,13 @@ export function readCounter(segment: Segment, row: number, series: Series): Coun
   return { algorithm, windowMs, state, holds, until };
 }
 
-export function writeCounter(segment: Segment, row: number, counter: Counter, capacity: number): void {
-  const { algorithm, state = NOTHING, holds, until } = counter;
+export function writeCounter(segment: Segment, row: number, counter: Counter, rule: Rule): void {
+  const { algorithm, state = NOTHING, holds } = counter;
   const isLog = algorithm === 'sliding-log' && state.length > 0;
   segment.numbers[3 * row] = (isLog ? state.at(-2) : state[0]) ?? NONE;
   segment.numbers[3 * row + 1] = state[1] ?? 0;
-  segment.numbers[3 * row + 2] = (isBucket(algorithm) ? until : state[2]) ?? 0;
-  segment.capacities[row] = capacity;
+  segment.numbers[3 * row + 2] = (isBucket(algorithm) ? rule.limit : state[2]) ?? 0;
+  segment.capacities[row] = rule.capacity;
   segment.setBeside(row, isLog ? { state, holds } : holds.length > 0 ? { holds } : undefined);
 }
 
@@ -51,7 +53,7 @@ export function rowUntil(segment: Segment, row: number, { kind, windowMs }: Seri
   const heldUntil = besideCounter(segment, row).holds.at(-2) ?? 0;
   const [first, second, third] = numbersOf(segment, row);
   if (first === NONE) return heldUntil;
-  if (isBucket(kind)) return Math.max(heldUntil, third);
+  if (isBucket(kind)) return Math.max(heldUntil, second + ceilDiv(first, third));
   // What is in the current window of a sliding one fades while the next one runs.
   return Math.max(heldUntil, first + (kind === 'sliding-window' && second > 0 ? 2 : 1) * windowMs);
 }
@@ -59,9 +61,8 @@ export function rowUntil(segment: Segment, row: number, { kind, windowMs }: Seri
 /** Used and held of a counter as a share of its capacity. */
 export function rowShare(segment: Segment, row: number, series: Series, now: number): number {
   const { algorithm, windowMs, state, holds } = readCounter(segment, row, series);
-  const [level, at, empty] = numbersOf(segment, row);
   const capacity = segment.capacities[row] ?? 1;
-  const rule = { limit: level / (empty - at), windowMs, capacity, align: 'first-hit' } as const;
+  const rule = { limit: segment.numbers[3 * row + 2] ?? 1, windowMs, capacity, align: 'first-hit' } as const;
   return (algorithms[algorithm].used(state, rule, now) / windowMs + heldUnits(holds, now)) / capacity;
 }
 
