@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { milliseconds } from '../core/check.js';
-import { fields } from '../http/input.js';
 
 /** What the routes take. Unknown fields are refused: a mistyped `scope` would otherwise mean all scopes. */
 
@@ -88,6 +87,14 @@ export const blocksQuery = fields({
 });
 
 export const scopesQuery = fields({ recent: z.enum(['0', '1'], 'must be 0 or 1').optional() });
+
+/** An object of these fields alone. An unknown one is refused, in words that name the known ones and never what came. */
+function fields<S extends z.core.$ZodLooseShape>(shape: S): z.ZodObject<S, z.core.$strict> {
+  const names = Object.keys(shape).join(', ');
+  return z.strictObject(shape, {
+    error: ({ code }) => (code === 'unrecognized_keys' ? `has a field that is none of: ${names}` : undefined),
+  });
+}
 
 function isDuration(sec: number): boolean {
   try {

@@ -1,16 +1,8 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import { refuse } from './reply.js';
 
 /** What a field that is wrong is called, where nothing more exact can be said without repeating what came. */
 type Whole = 'body' | 'query';
-
-/** An object of these fields alone. An unknown one is refused, in words that name the known ones and never what came. */
-export function fields<S extends z.core.$ZodLooseShape>(shape: S): z.ZodObject<S, z.core.$strict> {
-  const names = Object.keys(shape).join(', ');
-  return z.strictObject(shape, {
-    error: ({ code }) => (code === 'unrecognized_keys' ? `has a field that is none of: ${names}` : undefined),
-  });
-}
 
 /**
  * What came, proven by its schema.

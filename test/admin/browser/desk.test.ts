@@ -121,6 +121,12 @@ describe('under a thousand blocks', () => {
     await page.waitForSelector('#blocks-range:text-is("52–101 of 1,002")', { timeout: APPEARS_MS });
     expect(await firstHash()).toBe(second);
 
+    // Back on the first page its button has nowhere to lead: the focus goes on from the heading of the list.
+    await page.focus('#blocks-newer');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#blocks-range:text-is("1–50 of 1,002")', { timeout: APPEARS_MS });
+    await page.waitForFunction(() => document.activeElement?.id === 'blocks-title');
+
     await page.selectOption('#blocks-scope', 'other');
     await page.waitForSelector('#blocks-pages', { state: 'hidden' });
     expect(await page.locator('#blocks-rows tr').count()).toBe(10);

@@ -39,9 +39,11 @@ export class Blocks {
     });
     this.#newer.addEventListener('click', () => {
       this.#turn(this.#cursors.slice(0, -1));
+      byId('blocks-title').scrollIntoView({ block: 'nearest' });
     });
     this.#older.addEventListener('click', () => {
       if (this.#next !== undefined) this.#turn([...this.#cursors, this.#next]);
+      byId('blocks-title').scrollIntoView({ block: 'nearest' });
     });
   }
 
@@ -85,16 +87,18 @@ export class Blocks {
     this.#next = cursor;
     setText(byId('blocks-count'), headline(list));
     setText(byId('blocks-note'), notes(list, this.#scope.value).join(' '));
-    const lostFocus = this.#rows.show(blocks);
+    let lostFocus = this.#rows.show(blocks);
     show(byId('blocks-table'), blocks.length > 0);
-    show(byId('blocks-pages'), before > 0 || cursor !== undefined);
+    const focused = [this.#newer, this.#older].find(one => one === document.activeElement);
     this.#newer.disabled = this.#cursors.length === 0;
     this.#older.disabled = cursor === undefined;
+    lostFocus ||= focused?.disabled === true;
+    show(byId('blocks-pages'), before > 0 || cursor !== undefined);
     setText(
       byId('blocks-range'),
       `${(before + 1).toLocaleString()}–${(before + blocks.length).toLocaleString()} of ${total.toLocaleString()}`,
     );
-    // Its row is gone: go on from the heading rather than from the top of the page.
+    // What had it is gone: go on from the heading rather than from the top of the page.
     if (lostFocus) byId('blocks-title').focus();
   }
 
