@@ -1,6 +1,5 @@
 import type * as AsyncHooks from 'node:async_hooks';
 import type * as Crypto from 'node:crypto';
-import type * as Http from 'node:http';
 import { createRequire } from 'node:module';
 import type * as Net from 'node:net';
 
@@ -8,11 +7,10 @@ import type * as Net from 'node:net';
  * Modules of Node that are loaded when first needed: `node:crypto` and `node:net`, say, take longer to load than the library
  * itself, and an Express app has them loaded by the time of its first request.
  */
-const load = createRequire(process.execPath) as (name: string) => unknown;
+export const load = createRequire(process.execPath) as (name: string) => unknown;
 
 let asyncHooks: typeof AsyncHooks | undefined;
 let crypto: typeof Crypto | undefined;
-let http: typeof Http | undefined;
 let net: typeof Net | undefined;
 
 export function nodeAsyncHooks(): typeof AsyncHooks {
@@ -28,9 +26,4 @@ export function nodeCrypto(): typeof Crypto {
 export function nodeNet(): typeof Net {
   net ??= load('node:net') as typeof Net;
   return net;
-}
-
-export function nodeHttp(): typeof Http {
-  http ??= load('node:http') as typeof Http;
-  return http;
 }

@@ -53,7 +53,8 @@ export function settleBeforeEnd(
       const before = state.decision;
       const sentEarly = isOvertaken && res.headersSent;
       return chain(all(looseEnds.map(work => work(answered))), () => () => {
-        if (sentEarly && before.allowed && !state.decision.allowed) warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
+        if (sentEarly && before.allowed && !state.decision.allowed)
+          warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
         state.writeHeaders();
       });
     },
@@ -102,7 +103,8 @@ function settle(run: LimiterRun, ending: Ending, refusedElsewhere: boolean): May
   const settled = chain(run.engine.effect(batch, run.local), decision => {
     run.settled(decision, runs);
     // Without readings the store failed, and nothing was charged.
-    if (decision.readings.length > 0) for (const { estimate } of runs) if (estimate) estimate.at = decision.at;
+    if (decision.readings.length > 0)
+      for (const { estimate } of runs) if (estimate) estimate.at = decision.at;
   });
   if (isPromise(settled)) run.settling = settled;
   return settled;

@@ -1,5 +1,6 @@
+import type * as Http from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { nodeHttp } from '../core/builtin.js';
+import { load } from '../core/builtin.js';
 
 /** What is needed of an open socket of the package `ws`. */
 export interface WebSocketLike {
@@ -27,7 +28,8 @@ export function webSocketCall(
   req: IncomingMessage,
   next: Next,
 ): [IncomingMessage, ServerResponse, Next] {
-  const res = new (nodeHttp().ServerResponse)(req);
+  const http = load('node:http') as typeof Http;
+  const res = new http.ServerResponse(req);
   // With the methods of Express, which an `onLimited` may use.
   const { app } = req as { readonly app?: { readonly response: object } };
   if (app !== undefined) Object.setPrototypeOf(res, app.response);

@@ -4,6 +4,7 @@ import { hashSubject } from '../../src/core/subject.js';
 import { isPreflight } from '../../src/express/preflight.js';
 import { prefersProblem } from '../../src/express/problem.js';
 import { ProxyWatch } from '../../src/express/proxy-watch.js';
+import * as z from 'zod';
 import { clientIp } from '../../src/index.js';
 import { readJson } from '../../src/http/body.js';
 import { parse, parseQuery } from '../../src/http/input.js';
@@ -126,7 +127,7 @@ const READERS: readonly (readonly [
   ['an address', ADDRESSES, (text: string) => canonicalAddress(text)],
   ['the address of a request', ADDRESSES, (text: string) => clientIp({ ip: text })],
   ['a part of a key', [...ADDRESSES, ...CREDENTIALS], (text: string) => hashSubject([text, text], {}).hash],
-  ['a key of many parts', [fill('a')], (text: string) => hashSubject(Array.from(text), {}).hash],
+  ['a key of many parts', [fill('a')], (text: string) => hashSubject(text.match(/.{8}/gs) ?? [], {}).hash],
   [
     'Authorization',
     CREDENTIALS,
@@ -177,7 +178,7 @@ const READERS: readonly (readonly [
     runs(['/', '/x?'], ['/', '?', '%', 'a/'], ['', 'x']),
     (url: string) => [pathOf({ url } as never), queryOf({ url } as never)],
   ],
-  ['a query', QUERIES, (text: string) => parseQuery(blocksQuery, new URLSearchParams(text))],
+  ['a query', QUERIES, (text: string) => parseQuery(z.looseObject({}), new URLSearchParams(text))],
   [
     'a query of blocks',
     QUERIES,
