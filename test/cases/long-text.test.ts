@@ -27,13 +27,14 @@ const fill = (piece: string, before = '', after = ''): string =>
 
 function quickest(work: () => unknown): number {
   const spent = Array.from({ length: 5 }, () => {
-    const start = performance.now();
+    const before = process.cpuUsage();
     try {
       work();
     } catch {
       // A refusal is an answer as well.
     }
-    return performance.now() - start;
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
   });
   return Math.min(...spent);
 }
@@ -178,7 +179,7 @@ const READERS: readonly (readonly [
     runs(['/', '/x?'], ['/', '?', '%', 'a/'], ['', 'x']),
     (url: string) => [pathOf({ url } as never), queryOf({ url } as never)],
   ],
-  ['a query', QUERIES, (text: string) => parseQuery(z.looseObject({}), new URLSearchParams(text))],
+  ['a query', QUERIES, (text: string) => parseQuery(z.object({}), new URLSearchParams(text))],
   [
     'a query of blocks',
     QUERIES,
