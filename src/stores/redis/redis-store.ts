@@ -8,6 +8,7 @@ import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
 import type { Outcomes } from './caller.js';
 import { CellReader, storedCells } from './cell-reader.js';
+import { storeFailure } from '../../core/store-failure.js';
 import { clearKeys } from './clear.js';
 import { connectionOf } from './connection.js';
 import type { Connection } from './connection.js';
@@ -222,7 +223,9 @@ export class RedisStore implements Store {
     if (scopes?.length === 0) return;
     await operatorCall(this, 'clear', async () => this.#gate.enter());
     this.#denied.clear();
-    await clearKeys(this.#stepCaller, scopes);
+    await clearKeys(this.#stepCaller, scopes).catch((error: unknown) => {
+      throw storeFailure(this, error);
+    });
     this.#denied.clear();
   }
 

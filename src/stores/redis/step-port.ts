@@ -1,3 +1,4 @@
+import { isLimitkeeperError } from '../../core/errors.js';
 import { operatorCall } from '../../core/operator-call.js';
 import type { Store } from '../../core/store.js';
 import type { PortState, RedisPort } from './port.js';
@@ -56,7 +57,12 @@ export class StepPort implements RedisPort {
     // Nothing of its own is open.
   }
 
+  /** The client's own errors go through as they are: whoever sends looks for NOSCRIPT in them. */
   #step<T>(work: () => Promise<T>): Promise<T> {
-    return operatorCall(this.#store, this.#call, work);
+    return operatorCall(this.#store, this.#call, work).catch((error: unknown) => {
+      throw isLimitkeeperError(error) && error.code === 'ERR_LIMITKEEPER_STORE'
+        ? (error.cause ?? error)
+        : error;
+    });
   }
 }

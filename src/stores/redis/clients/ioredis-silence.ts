@@ -7,8 +7,8 @@ const LOOK_EVERY_MS = 250;
 const SILENT_LOOKS = 4;
 /** A call whose caller gave up so long ago proves that it is not just slow. */
 const OVERDUE_MS = 750;
-/** For calls of operators, who may wait for ever. */
-const PATIENCE_MS = 5000;
+/** For calls of operators, which may be sent without an end. They are given up after five seconds, and this is to be found before. */
+const PATIENCE_MS = 3000;
 /** The server is silent on purpose while one of these waits. */
 const BLOCKING = /^(?:b[lrz]|xread|wait)/i;
 
