@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { entries } from './scripts/entries.js';
 
 // A folder named here is a project of its own (`npx jest --selectProjects redis`) from the day it exists;
@@ -53,8 +52,6 @@ const shared = {
 const ownProjects = OWN_PROJECTS.filter(name => existsSync(new URL(`test/${name}`, import.meta.url)));
 
 export default {
-  // Most suites wait for servers and timers rather than for the processor: more of them than cores.
-  maxWorkers: availableParallelism() + 2,
   // A crowded machine is slow; what must be quick asserts it itself. (Jest reads it here only, not in a project.)
   testTimeout: 30_000,
   projects: [
