@@ -1,5 +1,4 @@
 import type * as Crypto from 'node:crypto';
-import type * as Http from 'node:http';
 import { createRequire } from 'node:module';
 import type * as Net from 'node:net';
 
@@ -10,7 +9,6 @@ import type * as Net from 'node:net';
 const load = createRequire(process.execPath) as (name: string) => unknown;
 
 let crypto: typeof Crypto | undefined;
-let http: typeof Http | undefined;
 let net: typeof Net | undefined;
 
 export function nodeCrypto(): typeof Crypto {
@@ -21,9 +19,4 @@ export function nodeCrypto(): typeof Crypto {
 export function nodeNet(): typeof Net {
   net ??= load('node:net') as typeof Net;
   return net;
-}
-
-export function nodeHttp(): typeof Http {
-  http ??= load('node:http') as typeof Http;
-  return http;
 }

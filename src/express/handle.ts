@@ -103,7 +103,7 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
     await limiter.settling;
     // Those that count by outcome wait for it; the others are settled now, so that the units on hold are free at once.
     const now = named.filter(({ rule, spent, charged }) =>
-      spent ? charged !== undefined : rule.count === 'all',
+      spent ? charged?.at !== undefined : rule.count === 'all',
     );
     await settleNow(limiter, now);
   }
