@@ -108,14 +108,24 @@ function suggestion(name: string, known: readonly string[]): string | undefined 
   return known.find(candidate => candidate.toLowerCase().startsWith(name.slice(0, 4).toLowerCase()));
 }
 
-/** A mistyped option would otherwise do nothing, silently: in a rate limiter that is a hole. */
-export function knownOptions(options: object, known: readonly string[], where: string): void {
+/**
+ * A mistyped option would otherwise do nothing, silently: in a rate limiter that is a hole.
+ *
+ * @param advise what to write in place of one that belongs elsewhere.
+ */
+export function knownOptions(
+  options: object,
+  known: readonly string[],
+  where: string,
+  advise: (name: string) => string | undefined = () => undefined,
+): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
     const near = suggestion(name, known);
+    const advice = advise(name) ?? (near === undefined ? undefined : `Did you mean ${near}?`);
     throw typeError(
       'ERR_LIMITKEEPER_UNKNOWN_OPTION',
-      `unknown option ${JSON.stringify(name)} in ${where}.${near === undefined ? '' : ` Did you mean ${near}?`} Known are: ${known.join(', ')}.`,
+      `unknown option ${JSON.stringify(name)} in ${where}.${advice === undefined ? '' : ` ${advice}`} Known are: ${known.join(', ')}.`,
       { option: where.startsWith('rules[') ? `${where}.${name}` : name },
     );
   }

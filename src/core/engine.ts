@@ -11,11 +11,16 @@ import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
 import type { Batch, BatchItem } from './operation.js';
+import { OPERATOR_DEADLINE_MS, operatorCall, waitAtMost } from './operator-call.js';
+import { outageOf } from './outage.js';
+import type { Outage } from './outage.js';
 import { StandIn } from './stand-in.js';
 import type { BatchResult, Store, StoredCell, SyncStore } from './store.js';
 
 export interface EngineOptions {
   readonly store: Store;
+  /** In which it counts, for a warning that the store is away. */
+  readonly scopes: readonly string[];
   readonly failMode: FailMode;
   readonly storeTimeoutMs: number;
   /** Makes the store that decides while the real one is away (`failMode: 'local'`). */
@@ -46,6 +51,9 @@ export class Engine {
   readonly failMode: FailMode;
   readonly #guard: Guard;
   readonly #standIn: StandIn;
+  readonly #outage: Outage;
+  /** Twice the deadline: a call gets it once more where something blocked the event loop. */
+  readonly #patienceMs: number;
   #degraded = false;
   readonly #underWay = new InFlight<Work>();
 
@@ -54,6 +62,9 @@ export class Engine {
     this.failMode = options.failMode;
     this.#standIn = new StandIn(options.store, options.localStore);
     this.#guard = new Guard(options.store, options.storeTimeoutMs);
+    this.#patienceMs = Math.max(OPERATOR_DEADLINE_MS, 2 * options.storeTimeoutMs);
+    this.#outage = outageOf(options.store);
+    this.#outage.concerns(options.scopes, options.failMode);
   }
 
   /**
@@ -98,16 +109,20 @@ export class Engine {
   /**
    * Forgets a subject in one scope, here and in the store that decides while the real one is away.
    *
-   * @returns what the store removed. Rejects when it fails; there is no deadline.
+   * @returns what the store removed. Rejects when it fails, or has not answered in 5 s.
    */
   async forget(subjectHash: string, scope: string): Promise<readonly StoredCell[]> {
-    const removed = await this.store.reset(subjectHash, scope);
+    const removed = await operatorCall(this.store, 'reset', () => this.store.reset(subjectHash, scope));
     await this.#standIn.forget(subjectHash, scope);
     return removed;
   }
 
-  /** Resolves once every effect under way has been answered. */
+  /** Resolves once every effect under way has been answered, or has had the time for it. */
   async settled(): Promise<void> {
+    await waitAtMost(this.#patienceMs, this.#allSettled());
+  }
+
+  async #allSettled(): Promise<void> {
     while (this.#underWay.size > 0) {
       await Promise.allSettled(this.#underWay.list().map(({ promise }) => promise));
     }
@@ -152,6 +167,7 @@ export class Engine {
   }
 
   #failed(error: LimitkeeperError, dropped: boolean): void {
+    this.#outage.failed(error);
     this.events.emit('store-error', { error, dropped });
     if (this.#degraded) return;
     this.#degraded = true;
@@ -161,6 +177,7 @@ export class Engine {
   #recovered(): void {
     if (!this.#degraded) return;
     this.#degraded = false;
+    this.#outage.ended();
     this.events.emit('recovered', {});
   }
 

@@ -1,12 +1,14 @@
+import type { AsyncResource } from 'node:async_hooks';
 import { isBatchResult } from './batch-result.js';
 import { Breaker } from './breaker.js';
+import { nodeAsyncHooks } from './builtin.js';
 import { Deadlines, Pending } from './deadline.js';
-import { isLimitkeeperError, storeError } from './errors.js';
 import type { LimitkeeperError } from './errors.js';
 import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import type { Batch } from './operation.js';
 import { processWide } from './process-wide.js';
+import { noResult, storeFailure, suspended, tooLate } from './store-failure.js';
 import type { BatchResult, Store } from './store.js';
 
 /** What became of a call: a value in both cases, so that a refusal can never be taken for a failure, nor a failure for a refusal. */
@@ -24,23 +26,27 @@ class Call extends Pending {
   /** Of the promise that the caller waits for: it takes what `conclude` answers. */
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** Of the request, for its listeners: the timer that finds a call late runs in another's. */
+  readonly context: AsyncResource;
 
   constructor(
     batch: Batch,
     conclude: Conclude<unknown>,
     resolve: (value: unknown) => void,
     reject: (error: unknown) => void,
+    context: AsyncResource,
   ) {
     super();
     this.batch = batch;
     this.conclude = conclude;
     this.resolve = resolve;
     this.reject = reject;
+    this.context = context;
   }
 }
 
 /** One breaker per store, shared by all its limiters: what one of them learns, the others need not pay for again. */
-const breakers = processWide('breakers.v2', () => new WeakMap<Store, Breaker>());
+const breakers = processWide('breakers.v3', () => new WeakMap<Store, Breaker>());
 
 /**
  * Stands between a limiter and its store: every call is answered within the deadline (late replies are thrown away), and
@@ -56,7 +62,8 @@ export class Guard {
     this.#store = store;
     this.#timeoutMs = timeoutMs;
     this.#deadlines = new Deadlines(timeoutMs, call => {
-      end(call, this.#fail(tooLate(timeoutMs)));
+      const answer = this.#fail(tooLate(store, timeoutMs, 'option storeTimeoutMs'));
+      call.context.runInAsyncScope(end, undefined, call, answer);
     });
     this.#breaker = breakers.get(store) ?? new Breaker();
     breakers.set(store, this.#breaker);
@@ -65,7 +72,8 @@ export class Guard {
   /** Answers what `conclude` makes of the store's answer: at once where the store answers at once. */
   run<T>(batch: Batch, conclude: Conclude<T>): MaybePromise<T> {
     const now = performance.now();
-    if (!this.#breaker.allows(now)) return conclude({ ok: false, error: suspended() }, batch);
+    if (!this.#breaker.allows(now))
+      return conclude({ ok: false, error: suspended(this.#breaker.last) }, batch);
     let result: BatchResult | Promise<BatchResult>;
     try {
       result = this.#store.apply(batch, this.#timeoutMs);
@@ -80,8 +88,10 @@ export class Guard {
   }
 
   #wait<T>(reply: Promise<BatchResult>, batch: Batch, now: number, conclude: Conclude<T>): Promise<T> {
+    const { AsyncResource } = nodeAsyncHooks();
     return new Promise((resolve, reject) => {
-      const call = new Call(batch, conclude, resolve as (value: unknown) => void, reject);
+      const context = new AsyncResource('limitkeeper.call');
+      const call = new Call(batch, conclude, resolve as (value: unknown) => void, reject, context);
       this.#deadlines.watch(call, now);
       reply.then(
         result => {
@@ -106,8 +116,9 @@ export class Guard {
   }
 
   #fail(cause: unknown): Answer {
-    this.#breaker.failed(performance.now());
-    return { ok: false, error: asStoreError(cause) };
+    const error = storeFailure(this.#store, cause);
+    this.#breaker.failed(performance.now(), error);
+    return { ok: false, error };
   }
 }
 
@@ -117,39 +128,4 @@ function end(call: Call, answer: Answer): void {
   } catch (error) {
     call.reject(error);
   }
-}
-
-function noResult(items: number): Error {
-  return new Error(`it must answer { at, readings, blockStarted } with ${String(items)} whole readings`);
-}
-
-function asStoreError(cause: unknown): LimitkeeperError {
-  try {
-    if (isLimitkeeperError(cause)) return cause;
-    const text = hasMessage(cause) ? cause.message : 'it threw something that is no Error';
-    return storeError('ERR_LIMITKEEPER_STORE', `the store failed: ${text}`, { cause });
-  } catch {
-    return storeError('ERR_LIMITKEEPER_STORE', 'the store failed with something that cannot be read.');
-  }
-}
-
-/** Not by the class: under Jest, say, the errors of node are of another realm. */
-function hasMessage(cause: unknown): cause is { readonly message: string } {
-  return (
-    typeof cause === 'object' && cause !== null && 'message' in cause && typeof cause.message === 'string'
-  );
-}
-
-function tooLate(timeoutMs: number): LimitkeeperError {
-  return storeError(
-    'ERR_LIMITKEEPER_STORE_TIMEOUT',
-    `the store did not answer within ${String(timeoutMs)} ms (option storeTimeoutMs).`,
-  );
-}
-
-function suspended(): LimitkeeperError {
-  return storeError(
-    'ERR_LIMITKEEPER_STORE_SUSPENDED',
-    'the store failed several times in a row and is left alone for a second.',
-  );
 }

@@ -11,6 +11,7 @@ import { promised } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
 import type { BatchItem, HashedSubject, Operation } from './operation.js';
+import { operatorCall, WHOLE_STORE_DEADLINE_MS } from './operator-call.js';
 import { receiptOf } from './receipt.js';
 import type { Rule } from './rule.js';
 import { RuleSet, subjectFor } from './rule-set.js';
@@ -34,9 +35,9 @@ export class Limiter {
 
   constructor(options: LimiterOptions, factories: StoreFactories) {
     const entries = limiterEntries(options);
-    this.engine = makeEngine(options, factories);
     this.hashing = hashingOf(options);
     this.#rules = new RuleSet(entries, this.hashing);
+    this.engine = makeEngine(options, factories, this.#rules.scopes);
   }
 
   /** The rules, in order, also those that live by plans or are off. */
@@ -128,9 +129,11 @@ export class Limiter {
     return this.#each(subject, () => ({ type: 'forgive' }));
   }
 
-  /** All that the store keeps of a subject, in every scope. Rejects when the store fails. */
+  /** All that the store keeps of a subject, in every scope. Rejects when the store fails, or has not answered in 5 s. */
   async inspect(subject: SubjectKey | HashedSubject): Promise<readonly StoredCell[]> {
-    return this.engine.store.inspect(this.#rules.hash(subject).hash);
+    const { hash } = this.#rules.hash(subject);
+    const { store } = this.engine;
+    return operatorCall(store, 'inspect', () => store.inspect(hash));
   }
 
   /** Listens; the function that comes back ends it. */
@@ -138,12 +141,16 @@ export class Limiter {
     return this.engine.events.on(name, listener);
   }
 
-  /** Forgets every subject in the scopes of this limiter. Rejects when the store fails. */
+  /** Forgets every subject in the scopes of this limiter. Rejects when the store fails, or has not ended within a minute. */
   async resetAll(): Promise<void> {
-    await this.engine.store.clear(this.scopes);
+    const { store } = this.engine;
+    await operatorCall(store, 'clear', () => store.clear(this.scopes), WHOLE_STORE_DEADLINE_MS);
   }
 
-  /** Waits for everything that is still being settled. The store stays open: it may serve others. */
+  /**
+   * Waits for everything that is still being settled: for 5 s at most, or twice `storeTimeoutMs` where that is more. The store
+   * stays open: it may serve others.
+   */
   async close(): Promise<void> {
     await this.engine.settled();
   }

@@ -62,6 +62,11 @@ export interface Store {
    */
   readonly perProcess?: boolean;
   /**
+   * What the connection of a store on the network last failed with, until it is well again: the `cause` of a call that had
+   * no answer or could not be sent.
+   */
+  readonly lastError?: unknown;
+  /**
    * Decides all items atomically and stores what changed, as {@link decide} defines it. A store that needs no I/O answers
    * with a value, others with a promise. May be called concurrently. A store on the network that refuses from memory what
    * it has just refused answers with a value that says `repeated: true`; only a batch that only asks may be answered so.

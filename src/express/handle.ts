@@ -5,7 +5,8 @@ import { milliseconds } from '../core/check.js';
 import { rangeError, received, typeError } from '../core/errors.js';
 import { checkCost } from '../core/limiter-options.js';
 import type { Operation } from '../core/operation.js';
-import { stateOf } from './request-state.js';
+import { warnOnce } from '../core/warn-once.js';
+import { charges, stateOf } from './request-state.js';
 import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
 
 /** What a handler can see and do of the rules that its request met. */
@@ -92,6 +93,8 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
       checkCost(units, `settle: the cost of scope ${JSON.stringify(scope)}`);
     }
   }
+  // A rule that reserves and is no part of this request (`when`, `skip`, an unlimited plan) has nothing to settle either.
+  if (![...state.runs.values()].some(({ reserves }) => reserves)) warnOnce('LIMITKEEPER_NOTHING_RESERVED');
   for (const limiter of state.runs.values()) {
     const named = limiter.rules.filter(
       ({ rule, actual: earlier }) =>
@@ -102,8 +105,8 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
     for (const run of named) run.actual = costFor(actual, run.rule.template.scope, run.cost);
     await limiter.settling;
     // Those that count by outcome wait for it; the others are settled now, so that the units on hold are free at once.
-    const now = named.filter(({ rule, spent, charged }) =>
-      spent ? charged?.at !== undefined : rule.count === 'all',
+    const now = named.filter(({ rule, spent, estimate }) =>
+      spent ? estimate?.at !== undefined : rule.count === 'all',
     );
     await settleNow(limiter, now);
   }
@@ -111,17 +114,21 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
 }
 
 async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
-  const batch = runs.map(run => ({ ...run.item, operation: settling(limiter, run) }));
-  for (const run of runs) run.spent = true;
+  const batch = runs.map(run => {
+    const operation = settling(limiter, run);
+    run.spent = true;
+    if (charges(operation)) run.charged = true;
+    return { ...run.item, operation };
+  });
   if (batch.length > 0) limiter.settled(await limiter.engine.effect(batch, limiter.local), runs);
 }
 
 /** What makes the units that are charged the real ones. */
 function settling(limiter: LimiterRun, run: RuleRun): Operation {
   const actual = run.actual ?? run.cost;
-  if (run.charged?.at !== undefined) {
-    const more = actual - run.charged.units;
-    return more < 0 ? { type: 'refund', at: run.charged.at, units: -more } : { type: 'charge', units: more };
+  if (run.estimate?.at !== undefined) {
+    const more = actual - run.estimate.units;
+    return more < 0 ? { type: 'refund', at: run.estimate.at, units: -more } : { type: 'charge', units: more };
   }
   // Nothing is on hold where the store failed open, or where onLimited let a refused request go on.
   return run.taken
@@ -134,6 +141,7 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
   const act = async (operation: Operation): Promise<RuleReading | undefined> => {
     if (found === undefined) return undefined;
     const { limiter, run } = found;
+    if (charges(operation)) run.charged = true;
     limiter.settled(await limiter.engine.effect([{ ...run.item, operation }], limiter.local), [run]);
     state.writeHeaders();
     return run.reading;

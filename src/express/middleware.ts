@@ -5,13 +5,16 @@ import { Limiter } from '../core/limiter.js';
 import type { StoreFactories } from '../core/limiter-options.js';
 import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
-import { limiterOptions, requestRules } from './options.js';
+import { countsByAddress, limiterOptions, requestRules } from './options.js';
 import { markRefusal } from './outcome.js';
+import { isPreflight } from './preflight.js';
+import { PROBLEM_DETAIL } from './problem.js';
 import { refuse } from './refuse.js';
 import { LimiterRun, stateOf } from './request-state.js';
 import type { RequestState } from './request-state.js';
 import { resolveRules } from './resolve.js';
 import { hasLooseEnd, hasLooseEnds, settleBeforeEnd } from './settle.js';
+import { TwiceWatch } from './twice-watch.js';
 import type { RateLimitHandler, RateLimitOptions, WebSocketLike } from './types.js';
 import { holdMessages, isWebSocket, speakForSocket, standsForSocket } from './web-socket.js';
 import { CreationWatch, ProxyWatch, warnAboutStore, warnOnce } from './warnings.js';
@@ -20,11 +23,15 @@ import { CreationWatch, ProxyWatch, warnAboutStore, warnOnce } from './warnings.
 export function middlewareMaker(factories: StoreFactories): (options: RateLimitOptions) => RateLimitHandler {
   return options => {
     const rules = requestRules(options);
-    const { skip, countPreflight = false, onLimited, message, outcome, headers } = options;
+    const { skip, countPreflight = true, onLimited, message, outcome, headers } = options;
+    const detail = message ?? (options as { readonly [PROBLEM_DETAIL]?: string })[PROBLEM_DETAIL];
     const limiter = new Limiter(limiterOptions(options, rules), factories);
     const { engine, hashing, scopes } = limiter;
+    // Who counts by something else has no use for addresses, nor for advice on them.
+    const proxyWatch = rules.some(countsByAddress) ? new ProxyWatch() : undefined;
+    const twiceWatch = new TwiceWatch();
+    const reserves = rules.some(({ reserve }) => reserve);
     const mayHaveLooseEnds = rules.some(hasLooseEnd);
-    const proxyWatch = new ProxyWatch();
     const creationWatch = new CreationWatch();
     warnAboutStore(engine.store);
 
@@ -37,10 +44,10 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
         return;
       }
       state.response = res;
-      const run = new LimiterRun(engine, scopes, headers);
+      const run = new LimiterRun(engine, scopes, headers, reserves);
       state.runs.set(limiter, run);
       creationWatch.observe();
-      proxyWatch.observe(req);
+      proxyWatch?.observe(req);
       const release = standsForSocket(res) ? limitSocket(req, res) : undefined;
       let passed = false;
       const goNext: NextFunction = (...args: unknown[]): void => {
@@ -87,6 +94,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       res: Response,
       next: NextFunction,
     ): void => {
+      twiceWatch.observe(run, state);
       state.writeHeaders();
       if (decision.allowed) {
         if (mayHaveLooseEnds && hasLooseEnds(run))
@@ -96,7 +104,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       }
       markRefusal(res, true);
       if (onLimited === undefined || decision.reason === 'unavailable') {
-        refuse(req, res, decision, message);
+        refuse(req, res, decision, message, detail);
         return;
       }
       const before = res.statusCode;
@@ -199,13 +207,4 @@ function settleWith<T>(
   }
   if (later) void Promise.resolve(result).then(then).catch(failed);
   else then(result as T);
-}
-
-/** A CORS preflight (Fetch standard): the browser asks on its own, and shows nobody the answer. */
-function isPreflight(req: Request): boolean {
-  return (
-    req.method === 'OPTIONS' &&
-    req.headers.origin !== undefined &&
-    req.headers['access-control-request-method'] !== undefined
-  );
 }

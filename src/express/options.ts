@@ -25,6 +25,11 @@ export function needsOutcome(rule: RequestRule): boolean {
   return rule.count !== 'all' || rule.resetOnSuccess;
 }
 
+/** Does this rule tell clients apart by their addresses alone? */
+export function countsByAddress({ options, template }: RequestRule): boolean {
+  return options.keyFn === undefined && template.mode !== 'off';
+}
+
 const RULE_NAMES = [
   'scope',
   'limit',

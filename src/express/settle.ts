@@ -7,10 +7,11 @@ import { HeldEnd } from './hold-end.js';
 import { needsOutcome } from './options.js';
 import type { RequestRule } from './options.js';
 import { isRefusal } from './outcome.js';
+import { charges } from './request-state.js';
 import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
 import type { RateLimitOptions, RequestOutcome } from './types.js';
-import { warnOnce } from './warn-once.js';
 import { standsForSocket } from './web-socket.js';
+import { warnOnce } from '../core/warn-once.js';
 
 /**
  * How a request ended. `abandoned`: the client went away before the handler answered. Whether it would have been a success
@@ -95,6 +96,7 @@ function settle(run: LimiterRun, ending: Ending, refusedElsewhere: boolean): May
     // From here on it is the end that has settled, and a handler may only correct it. What was consumed it may still give back.
     if (!ruleRun.taken || ruleRun.item.operation.type !== 'consume') ruleRun.spent = true;
     if (operation === undefined) continue;
+    if (charges(operation)) ruleRun.charged = true;
     runs.push(ruleRun);
     batch.push({ ...ruleRun.item, operation });
   }
@@ -103,7 +105,7 @@ function settle(run: LimiterRun, ending: Ending, refusedElsewhere: boolean): May
     run.settled(decision, runs);
     // Where the store failed nothing was charged that could be corrected, also when the local one tells how things stand.
     const reached = decision.readings.length > 0 && (decision.degraded === undefined || run.local);
-    if (reached) for (const { charged } of runs) if (charged) charged.at = decision.at;
+    if (reached) for (const { estimate } of runs) if (estimate) estimate.at = decision.at;
   });
   if (isPromise(settled)) run.settling = settled;
   return settled;
@@ -123,14 +125,14 @@ function lastOperation(
   if (run.spent) return undefined;
   const actual = unitsOf(run, ending, refusedElsewhere, limiter.letGo);
   if (rule.reserve && counts(run, ending) && !refusedElsewhere && run.actual === undefined) {
-    run.charged = { units: actual, at: undefined };
+    run.estimate = { units: actual, at: undefined };
   }
   if (run.taken && item.operation.type === 'reserve') {
     return { type: 'settle', at: limiter.decidedAt, held: cost, actual };
   }
   if (actual > 0) return { type: 'charge', units: actual };
   // Nothing was taken and nothing is charged: whatever the handler settles later comes on top.
-  if (run.charged !== undefined) run.charged.at = limiter.decidedAt;
+  if (run.estimate !== undefined) run.estimate.at = limiter.decidedAt;
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import { optionalFunction } from '../core/check.js';
+import { PROBLEM_DETAIL } from '../express/problem.js';
 import type { RateLimitHandler, RequestOutcome } from '../express/types.js';
 import { byStatus, rateLimit } from '../index.js';
 import { emailInBody, readName } from './login-name.js';
@@ -35,8 +36,8 @@ export const TOO_MANY_LOGIN_ATTEMPTS = 'Too many login attempts. Please wait and
  * address alone counts**, and nothing is forgiven: an attacker could otherwise clear their address with an account of their
  * own. For the same reason a GET or HEAD never forgives, so that opening the login page between two guesses does not help.
  *
- * A refusal is `{"error":"rate_limit_exceeded"}`, or a problem whose `detail` is {@link TOO_MANY_LOGIN_ATTEMPTS}
- * (option `message`). When the store fails this process counts on by itself (`failMode: 'local'`). A login whose answers
+ * A refusal is `{"error":"rate_limit_exceeded"}`, or a problem whose `detail` is {@link TOO_MANY_LOGIN_ATTEMPTS}; the option
+ * `message` shows in both. When the store fails this process counts on by itself (`failMode: 'local'`). A login whose answers
  * tell nothing, or that shows no e-mail, is warned of once.
  *
  * @example
@@ -66,7 +67,7 @@ export function loginLimits(options: LoginLimitsOptions = {}): LoginLimitsHandle
 
   const settings = {
     failMode: 'local',
-    message: TOO_MANY_LOGIN_ATTEMPTS,
+    [PROBLEM_DETAIL]: TOO_MANY_LOGIN_ATTEMPTS,
     ...settingsOf(options),
     outcome: (req: Request, res: Response): RequestOutcome => {
       const result = outcome(req, res);

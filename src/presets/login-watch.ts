@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { warnOnce } from '../express/warn-once.js';
+import { warnOnce } from '../core/warn-once.js';
 import type { RequestOutcome } from '../express/types.js';
 
 /** So many logins in a row that say nothing are no coincidence any more. */

@@ -65,7 +65,11 @@ const RULE_NAMES = [
 
 /** @throws TypeError `ERR_LIMITKEEPER_UNKNOWN_OPTION` or `_OPTION_TYPE`. */
 export function checkNames(options: object, own: readonly string[], where: string): void {
-  knownOptions(plainObject(options, `the options of ${where}`), [...own, ...SETTING_NAMES], where);
+  const names: readonly string[] = RULE_NAMES;
+  const [example = ''] = own.filter(name => name === 'password' || name === 'ip');
+  knownOptions(plainObject(options, `the options of ${where}`), [...own, ...SETTING_NAMES], where, name =>
+    names.includes(name) ? `It belongs to one of the rules: ${example}: { ${name}: … }.` : undefined,
+  );
 }
 
 /** The settings that were given, without those that belong to the preset alone. */

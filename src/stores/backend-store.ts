@@ -2,6 +2,7 @@ import { isStanding } from '../core/block.js';
 import { cellForgettableAt } from '../core/cell.js';
 import type { Cell } from '../core/cell.js';
 import { decide } from '../core/decide.js';
+import { operatorCall, WHOLE_STORE_DEADLINE_MS } from '../core/operator-call.js';
 import type { Batch, BatchItem } from '../core/operation.js';
 import type {
   Backend,
@@ -57,12 +58,32 @@ class BackendStore implements Store {
     );
   }
 
-  async inspect(subjectHash: string): Promise<StoredCell[]> {
+  inspect(subjectHash: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'inspect', () => this.#inspect(subjectHash));
+  }
+
+  reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'reset', () => this.#reset(subjectHash, scope));
+  }
+
+  blocked(query: BlockQuery = {}): Promise<BlockPage> {
+    return operatorCall(this, 'blocked', () => this.#blocked(query));
+  }
+
+  clear(scopes?: readonly string[]): Promise<void> {
+    return operatorCall(this, 'clear', () => this.#backend.clear(scopes), WHOLE_STORE_DEADLINE_MS);
+  }
+
+  close(): Promise<void> {
+    return operatorCall(this, 'close', () => this.#backend.close());
+  }
+
+  async #inspect(subjectHash: string): Promise<StoredCell[]> {
     const [cells, now] = await Promise.all([this.#backend.list(subjectHash), this.#backend.now()]);
     return liveCells(readable(cells), now);
   }
 
-  async reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+  async #reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
     const scopes =
       scope === undefined ? (await this.#backend.list(subjectHash)).map(cell => cell.scope) : [scope];
     if (scopes.length === 0) return [];
@@ -79,7 +100,7 @@ class BackendStore implements Store {
     });
   }
 
-  async blocked(query: BlockQuery = {}): Promise<BlockPage> {
+  async #blocked(query: BlockQuery): Promise<BlockPage> {
     const listBlocked = this.#backend.listBlocked?.bind(this.#backend);
     if (listBlocked === undefined) return { blocks: [], unlisted: true };
     const { cursor: from, ...checked } = checkBlockQuery(query);
@@ -99,14 +120,6 @@ class BackendStore implements Store {
       cursor = page.cursor;
     } while (blocks.length === 0 && cursor !== undefined);
     return { blocks, ...(cursor === undefined ? {} : { cursor }) };
-  }
-
-  async clear(scopes?: readonly string[]): Promise<void> {
-    await this.#backend.clear(scopes);
-  }
-
-  async close(): Promise<void> {
-    await this.#backend.close();
   }
 }
 

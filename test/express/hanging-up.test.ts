@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { byStatus, getRateLimit, MemoryStore, rateLimit, subjectHash } from 'limitkeeper';
 import type { RateLimitHandler, RateLimitOptions, RuleOptions, Store } from 'limitkeeper';
 import { loginLimits } from 'limitkeeper/presets';
-import { call, closeServers, cutShort, EXPRESSES, pause, serve, until } from '../support/http.js';
+import { call, closeServers, cutShort, EXPRESSES, Gate, pause, serve, until } from '../support/http.js';
 import { RemoteStore, STORES } from '../support/stores.js';
 
 afterEach(closeServers);
@@ -317,8 +317,9 @@ describe('S4: a late settle after the store has failed', () => {
     'fail mode %s: corrects nothing, since nothing is known to be charged, and leaves the holds of others',
     async failMode => {
       let calls = 0;
-      // The third call, the end's, is carried out after the deadline.
-      const store = new RemoteStore(new MemoryStore(), () => pause((calls += 1) === 3 ? 150 : 1));
+      const failed = new Gate();
+      // The third call, the end's, is carried out when it has been given up.
+      const store = new RemoteStore(new MemoryStore(), () => ((calls += 1) === 3 ? failed.passed : pause(1)));
       const alice = { limit: 1000, windowSec: 900, algorithm: 'fixed-window', keyFn: () => 'alice' } as const;
       const limiter = rateLimit({
         rules: [
@@ -328,15 +329,18 @@ describe('S4: a late settle after the store has failed', () => {
         ],
         outcome: () => 'failure',
         store,
-        storeTimeoutMs: 60,
+        storeTimeoutMs: 200,
         failMode,
+      });
+      limiter.limiter.on('store-error', () => {
+        failed.open();
       });
       let late: Promise<void> | undefined;
       const url = await serve((req: http.IncomingMessage, res: http.ServerResponse) => {
         limiter(req, res, () => {
           if (req.url === '/other') return;
           res.end('done');
-          late = pause(300).then(() => getRateLimit(req).settle(5));
+          late = failed.passed.then(() => pause(30)).then(() => getRateLimit(req).settle(5));
         });
       });
       cutShort(`${url}/other`);

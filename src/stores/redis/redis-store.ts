@@ -1,24 +1,28 @@
 import { decides } from '../../core/operation.js';
 import type { Batch, BatchItem } from '../../core/operation.js';
+import { OPERATOR_DEADLINE_MS, operatorCall, waitAtMost } from '../../core/operator-call.js';
 import type { BatchResult, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
 import { liveCells } from '../live-cell.js';
 import { Batcher, Waiting } from './batcher.js';
 import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
 import type { Outcomes } from './caller.js';
-import { CellReader, listOf, storedCells } from './cell-reader.js';
+import { CellReader, storedCells } from './cell-reader.js';
 import { clearKeys } from './clear.js';
 import { connectionOf } from './connection.js';
 import type { Connection } from './connection.js';
 import { DenyCache } from './deny-cache.js';
+import { listReply } from './explain.js';
 import type { Gate } from './gate.js';
 import { checkOptions } from './options.js';
 import type { RedisStoreOptions } from './options.js';
+import { isHash } from './keys.js';
 import type { Outcome } from './outcome.js';
 import { errorWord } from './port.js';
 import type { RedisPort } from './port.js';
 import { FORGET, run } from './scripts.js';
 import { decideSpread } from './spread.js';
+import { StepPort } from './step-port.js';
 
 /**
  * Counts in Redis ≥ 6.2: all processes that share it share one count, on one clock (the server's).
@@ -32,6 +36,7 @@ export class RedisStore implements Store {
   readonly #connection: Connection;
   readonly #port: RedisPort;
   readonly #caller: Caller;
+  readonly #stepCaller: Caller;
   readonly #gate: Gate;
   readonly #cells: CellReader;
   readonly #index: BlockIndex;
@@ -47,12 +52,17 @@ export class RedisStore implements Store {
     this.#connection = connectionOf(client);
     this.#port = this.#connection.port;
     this.#caller = new Caller(this.#port, prefix, clock);
+    this.#stepCaller = new Caller(new StepPort(this.#port, this, 'clear'), prefix, clock);
     this.#gate = this.#connection.gate;
     this.#isSplit = this.#port.topology === 'cluster';
     this.#cells = new CellReader(this.#caller, () => this.#isSplit);
     this.#index = new BlockIndex(this.#caller, this.#cells);
     this.#denied = new DenyCache(denyCacheMs, clock);
     this.#batcher = batching ? new Batcher(this.#send, () => this.#underWay === 0) : undefined;
+  }
+
+  get lastError(): unknown {
+    return this.#connection.lastError.value;
   }
 
   /**
@@ -173,26 +183,26 @@ export class RedisStore implements Store {
     }
   }
 
-  async inspect(subjectHash: string): Promise<StoredCell[]> {
-    await this.#gate.enter();
-    const { now, cells } = await this.#cells.read([subjectHash]);
-    return liveCells(cells.get(subjectHash) ?? [], now);
+  inspect(subjectHash: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'inspect', async () => {
+      if (!isHash(subjectHash)) return [];
+      await this.#gate.enter();
+      const { now, cells } = await this.#cells.read([subjectHash]);
+      return liveCells(cells.get(subjectHash) ?? [], now);
+    });
   }
 
-  async reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
-    await this.#gate.enter();
-    this.#forgetDenied(subjectHash, scope);
-    const { keyOf, timeArgs } = this.#caller;
-    const scopes = scope === undefined ? [] : [scope];
-    const [now, removed] = await run(
-      this.#port,
-      FORGET,
-      [keyOf(subjectHash)],
-      [...timeArgs, ...scopes],
-      listOf,
-    );
-    this.#forgetDenied(subjectHash, scope);
-    return liveCells(storedCells(removed), Number(now));
+  reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'reset', async () => {
+      if (!isHash(subjectHash)) return [];
+      await this.#gate.enter();
+      this.#forgetDenied(subjectHash, scope);
+      const { keyOf, timeArgs } = this.#caller;
+      const args = [...timeArgs, ...(scope === undefined ? [] : [scope])];
+      const [now, removed] = await run(this.#port, FORGET, [keyOf(subjectHash)], args, listReply);
+      this.#forgetDenied(subjectHash, scope);
+      return liveCells(storedCells(removed), Number(now));
+    });
   }
 
   #forgetDenied(hash: string, scope: string | undefined): void {
@@ -200,21 +210,25 @@ export class RedisStore implements Store {
     this.#denied.dropSubject(hash, scope === undefined ? undefined : [scope]);
   }
 
-  async blocked(query: BlockQuery = {}): Promise<BlockPage> {
-    await this.#gate.enter();
-    return this.#index.page(query);
+  blocked(query: BlockQuery = {}): Promise<BlockPage> {
+    return operatorCall(this, 'blocked', async () => {
+      await this.#gate.enter();
+      return this.#index.page(query);
+    });
   }
 
+  /** Each step has the deadline: the whole takes as long as there are keys. */
   async clear(scopes?: readonly string[]): Promise<void> {
     if (scopes?.length === 0) return;
-    await this.#gate.enter();
+    await operatorCall(this, 'clear', async () => this.#gate.enter());
     this.#denied.clear();
-    await clearKeys(this.#caller, scopes);
+    await clearKeys(this.#stepCaller, scopes);
     this.#denied.clear();
   }
 
+  /** What the list of blocks has not been told by then is left out of it: a server that is frozen must not hold the process. */
   async close(): Promise<void> {
-    await this.#index.settled();
+    await waitAtMost(OPERATOR_DEADLINE_MS, this.#index.settled());
     this.#connection.close();
   }
 }

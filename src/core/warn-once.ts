@@ -1,3 +1,5 @@
+import { emitWarning } from './warning.js';
+
 /** Everything that the library warns of, each at most once in a process. The codes are stable. */
 export type WarningCode = keyof typeof TEXTS;
 
@@ -22,9 +24,12 @@ const TEXTS = {
     'a login came with a body that nothing had parsed before loginLimits() (req.body is undefined), so accounts are not told apart: a few wrong passwords of some refuse all others at their address. Mount the body parser before it: app.post(path, express.json(), loginLimits(), login).',
   LIMITKEEPER_LOGIN_WITHOUT_EMAIL:
     'loginLimits() has found no e-mail in 20 logins, so accounts are not told apart: a few wrong passwords of some refuse all others at their address. It reads req.body.email; where the name is elsewhere, return it from the option email: req => req.body?.username.',
+  LIMITKEEPER_NOTHING_RESERVED:
+    'settle() was called for a request of which nothing is reserved, and did nothing. Set reserve: true, and the estimate as cost, on the rule that the handler settles, or charge with getRateLimit(req).scope(name).charge(n).',
+  LIMITKEEPER_SCOPE_COUNTED_TWICE:
+    'a request met two limiters with a rule of the same scope, which counted it twice, for one subject in one counter. Mount one of them, or give each rule a scope of its own.',
+  LIMITKEEPER_LOOKS_LIKE_MILLISECONDS: 'an option in seconds has a value that looks like milliseconds.',
 } as const;
-
-const DOCS = 'https://github.com/limitkeeper/limitkeeper/blob/main/docs/warnings.md';
 
 /** Shared by the ESM and the CommonJS copy, so that two copies in a process do not warn twice. */
 const KEY = Symbol.for('limitkeeper.warnings.v1');
@@ -33,22 +38,12 @@ const given = shared[KEY] ?? new Set<string>();
 shared[KEY] = given;
 
 /**
- * Prints one line through `process.emitWarning` (a listener of `process.on('warning')` gets it too), once in a process.
+ * Warns once in a process; see {@link emitWarning}. It is switched off before the first request.
  *
- * Whoever knows switches a code off before the first request: with the environment variable `LIMITKEEPER_NO_WARNINGS`, a
- * list of codes or `all`, which the program may set itself; or with Node's `--disable-warning=<code>`.
+ * @param detail what of the program's own it is about; never anything of a request.
  */
-export function warnOnce(code: WarningCode): void {
+export function warnOnce(code: WarningCode, detail?: string): void {
   if (given.has(code)) return;
   given.add(code);
-  if (isSwitchedOff(code)) return;
-  process.emitWarning(`${TEXTS[code]} See ${DOCS}#${code.toLowerCase()}`, {
-    type: 'LimitkeeperWarning',
-    code,
-  });
-}
-
-function isSwitchedOff(code: WarningCode): boolean {
-  const list = (process.env['LIMITKEEPER_NO_WARNINGS'] ?? '').split(',').map(item => item.trim());
-  return list.includes('all') || list.includes(code);
+  emitWarning(code, detail === undefined ? TEXTS[code] : `${detail}: ${TEXTS[code]}`);
 }
