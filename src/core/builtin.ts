@@ -7,7 +7,7 @@ import type * as Net from 'node:net';
  * Modules of Node that are loaded when first needed: `node:crypto` and `node:net`, say, take longer to load than the library
  * itself, and an Express app has them loaded by the time of its first request.
  */
-export const load = createRequire(process.execPath) as (name: string) => unknown;
+const load = createRequire(process.execPath) as (name: string) => unknown;
 
 let asyncHooks: typeof AsyncHooks | undefined;
 let crypto: typeof Crypto | undefined;

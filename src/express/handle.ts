@@ -106,7 +106,7 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
     await limiter.settling;
     // Those that count by outcome wait for it; the others are settled now, so that the units on hold are free at once.
     const now = named.filter(({ rule, spent, estimate }) =>
-      spent ? estimate !== undefined : rule.count === 'all',
+      spent ? estimate?.at !== undefined : rule.count === 'all',
     );
     await settleNow(limiter, now);
   }

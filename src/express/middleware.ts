@@ -13,11 +13,10 @@ import { refuse } from './refuse.js';
 import { LimiterRun, stateOf } from './request-state.js';
 import type { RequestState } from './request-state.js';
 import { resolveRules } from './resolve.js';
-import { hasLooseEnds, settleBeforeEnd } from './settle.js';
+import { hasLooseEnd, hasLooseEnds, settleBeforeEnd } from './settle.js';
 import { TwiceWatch } from './twice-watch.js';
-import type { RateLimitHandler, RateLimitOptions } from './types.js';
-import { isWebSocket, webSocketCall } from './web-socket.js';
-import type { WebSocketLike } from './web-socket.js';
+import type { RateLimitHandler, RateLimitOptions, WebSocketLike } from './types.js';
+import { holdMessages, isWebSocket, speakForSocket, standsForSocket } from './web-socket.js';
 import { CreationWatch, ProxyWatch, warnAboutStore, warnOnce } from './warnings.js';
 
 /** Makes `rateLimit` for the face, which hands the stores in. */
@@ -32,6 +31,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
     const proxyWatch = rules.some(countsByAddress) ? new ProxyWatch() : undefined;
     const twiceWatch = new TwiceWatch();
     const reserves = rules.some(({ reserve }) => reserve);
+    const mayHaveLooseEnds = rules.some(hasLooseEnd);
     const creationWatch = new CreationWatch();
     warnAboutStore(engine.store);
 
@@ -48,6 +48,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       state.runs.set(limiter, run);
       creationWatch.observe();
       proxyWatch?.observe(req);
+      const release = standsForSocket(res) ? limitSocket(req, res) : undefined;
       let passed = false;
       const goNext: NextFunction = (...args: unknown[]): void => {
         passed = true;
@@ -56,9 +57,11 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       settleWith(
         () => decideRequest(run, req, res),
         goOn => {
+          release?.();
           goOn(state, goNext);
         },
         error => {
+          release?.();
           // An error of the handlers behind `next` is theirs.
           if (passed) throw error;
           goNext(asFailure(error));
@@ -94,7 +97,8 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       twiceWatch.observe(run, state);
       state.writeHeaders();
       if (decision.allowed) {
-        if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res, failing(next));
+        if (mayHaveLooseEnds && hasLooseEnds(run))
+          settleBeforeEnd(run, state, outcome, req, res, failing(next));
         next();
         return;
       }
@@ -119,7 +123,8 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
           run.silent = true;
           markRefusal(res, false);
           state.writeHeaders();
-          if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res, failing(next));
+          if (mayHaveLooseEnds && hasLooseEnds(run))
+            settleBeforeEnd(run, state, outcome, req, res, failing(next));
         }
         leave(args);
       };
@@ -139,8 +144,9 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       next: (error?: unknown) => void,
     ): void => {
       if (isWebSocket(req)) {
-        const [request, response, goOn] = webSocketCall(req, res as Request, next);
-        limitRequest(request as Request, response as Response, goOn);
+        const request = res as Request;
+        // express-ws has given it a response that stands for the socket, one for all limiters on the way.
+        limitRequest(request, request.res as Response, next);
       } else limitRequest(req, res as Response, next);
     };
     return Object.assign(handler as RateLimitHandler, { limiter });
@@ -157,6 +163,12 @@ const pass: GoOn = (_state, next) => {
 /** What `next` takes for an error: whatever is truthy, but for the words with which Express leaves a route or a router. */
 function isFailure(arg: unknown): boolean {
   return Boolean(arg) && arg !== 'route' && arg !== 'router';
+}
+
+/** A request that has become a socket. Answers what lets its messages come once it is decided. */
+function limitSocket(req: Request & { readonly ws?: object }, res: Response): () => void {
+  if (req.ws !== undefined && isWebSocket(req.ws)) speakForSocket(res, req.ws);
+  return holdMessages(req);
 }
 
 const failing =

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fold, unlimited } from '../core/decision.js';
 import type { Decision, RuleReading } from '../core/decision.js';
 import type { Engine } from '../core/engine.js';
-import type { MaybePromise } from '../core/maybe-promise.js';
 import type { BatchItem, Operation } from '../core/operation.js';
 import { mergedHeaders } from './headers.js';
 import type { Announcement, HeaderOptions } from './headers.js';
+import type { HeldEnd } from './hold-end.js';
 import type { RequestRule } from './options.js';
 
 /** What one rule did in one request. */
@@ -131,8 +131,8 @@ export class RequestState {
   readonly runs = new Map<object, LimiterRun>();
   /** Where the limiters speak; known as soon as one has run. */
   response: ServerResponse | undefined;
-  /** What limiters still have to settle before the response leaves; `undefined` when none has, or all is settled. */
-  looseEnds: ((answered: boolean) => MaybePromise<void>)[] | undefined = undefined;
+  /** Holds the response while limiters settle; `undefined` where none has anything to settle. */
+  heldEnd: HeldEnd | undefined = undefined;
   #sent: readonly string[] = [];
 
   /** The tightest decision so far: refusing before allowing, then the fewest remaining. */

@@ -1,14 +1,16 @@
 import type { Request, Response } from 'express';
 import { received, typeError } from '../core/errors.js';
-import { all, chain, isPromise } from '../core/maybe-promise.js';
+import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
 import type { BatchItem, Operation } from '../core/operation.js';
-import { beforeEnd } from './hold-end.js';
+import { HeldEnd } from './hold-end.js';
 import { needsOutcome } from './options.js';
+import type { RequestRule } from './options.js';
 import { isRefusal } from './outcome.js';
 import { charges } from './request-state.js';
 import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
 import type { RateLimitOptions, RequestOutcome } from './types.js';
+import { standsForSocket } from './web-socket.js';
 import { warnOnce } from '../core/warn-once.js';
 
 /**
@@ -17,9 +19,14 @@ import { warnOnce } from '../core/warn-once.js';
  */
 type Ending = RequestOutcome | 'abandoned';
 
+/** Does the end of a request matter to this rule? */
+export function hasLooseEnd(rule: RequestRule): boolean {
+  return rule.reserve || needsOutcome(rule);
+}
+
 /** Has this request anything left to settle when it ends? Most have not, and their response is left alone. */
 export function hasLooseEnds(run: LimiterRun): boolean {
-  return run.rules.some(({ rule }) => rule.reserve || needsOutcome(rule));
+  return run.rules.some(({ rule }) => hasLooseEnd(rule));
 }
 
 /**
@@ -36,29 +43,23 @@ export function settleBeforeEnd(
   res: Response,
   next: (error: unknown) => void,
 ): void {
-  const settleRun = (answered: boolean): MaybePromise<void> =>
-    settle(run, answered ? outcomeOf(run, outcome, req, res) : 'abandoned', isRefusal(res));
-  const known = state.looseEnds;
-  if (known !== undefined) {
-    known.push(settleRun);
-    return;
-  }
-  const looseEnds = [settleRun];
-  state.looseEnds = looseEnds;
-  beforeEnd(res, {
-    failed: next,
-    work: (answered, isOvertaken) => {
-      // A limiter that comes after the end, e.g. of a handler that answers and goes on all the same, settles by itself.
-      state.looseEnds = undefined;
-      const before = state.decision;
-      const sentEarly = isOvertaken && res.headersSent;
-      return chain(all(looseEnds.map(work => work(answered))), () => () => {
-        if (sentEarly && before.allowed && !state.decision.allowed)
-          warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
-        state.writeHeaders();
-      });
-    },
+  // Node's own name for it, in place of the 200 of a response that stands for a socket which was let in.
+  if (standsForSocket(res) && res.statusCode === 200) res.statusCode = 101;
+  state.heldEnd ??= new HeldEnd(res, overlaid => {
+    const sentEarly = overlaid && res.headersSent && !isRefusing(state);
+    return () => {
+      if (sentEarly && isRefusing(state)) warnOnce('LIMITKEEPER_HEADERS_SENT_EARLY');
+      state.writeHeaders();
+    };
   });
+  state.heldEnd.add(
+    answered => settle(run, answered ? outcomeOf(run, outcome, req, res) : 'abandoned', isRefusal(res)),
+    next,
+  );
+}
+
+function isRefusing({ decision }: RequestState): boolean {
+  return !decision.allowed;
 }
 
 function outcomeOf(
@@ -102,9 +103,9 @@ function settle(run: LimiterRun, ending: Ending, refusedElsewhere: boolean): May
   if (batch.length === 0) return undefined;
   const settled = chain(run.engine.effect(batch, run.local), decision => {
     run.settled(decision, runs);
-    // Without readings the store failed, and nothing was charged.
-    if (decision.readings.length > 0)
-      for (const { estimate } of runs) if (estimate) estimate.at = decision.at;
+    // Where the store failed nothing was charged that could be corrected, also when the local one tells how things stand.
+    const reached = decision.readings.length > 0 && (decision.degraded === undefined || run.local);
+    if (reached) for (const { estimate } of runs) if (estimate) estimate.at = decision.at;
   });
   if (isPromise(settled)) run.settling = settled;
   return settled;
@@ -129,7 +130,10 @@ function lastOperation(
   if (run.taken && item.operation.type === 'reserve') {
     return { type: 'settle', at: limiter.decidedAt, held: cost, actual };
   }
-  return actual > 0 ? { type: 'charge', units: actual } : undefined;
+  if (actual > 0) return { type: 'charge', units: actual };
+  // Nothing was taken and nothing is charged: whatever the handler settles later comes on top.
+  if (run.estimate !== undefined) run.estimate.at = limiter.decidedAt;
+  return undefined;
 }
 
 /** Does the rule count a request that ended so? */

@@ -6,7 +6,6 @@ import type { LimiterSettings } from '../core/limiter-options.js';
 import type { Plan, RuleSettings } from '../core/rule.js';
 import type { SubjectKey } from '../core/subject.js';
 import type { HeaderOptions } from './headers.js';
-import type { WebSocketLike } from './web-socket.js';
 
 /** What a request turned out to be, once its response ends. `ignore` counts as neither. */
 export type RequestOutcome = 'success' | 'failure' | 'ignore';
@@ -90,6 +89,12 @@ interface MiddlewareSettings extends LimiterSettings {
 /** Options of `rateLimit`: those of one rule, or a list of rules that are decided together, all or none. */
 export type RateLimitOptions = MiddlewareSettings &
   (RuleOptions | { readonly rules: readonly RuleOptions[] });
+
+/** What is needed of an open socket of the package `ws`. */
+export interface WebSocketLike {
+  close(code?: number, reason?: string): void;
+  once(event: 'close', listener: () => void): unknown;
+}
 
 /**
  * The middleware, with its limiter for peeking, unblocking and listening. It goes wherever Express takes a

@@ -1,14 +1,6 @@
-import type * as Http from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { load } from '../core/builtin.js';
-
-/** What is needed of an open socket of the package `ws`. */
-export interface WebSocketLike {
-  close(code?: number, reason?: string): void;
-  once(event: 'close', listener: () => void): unknown;
-}
-
-type Next = (error?: unknown) => void;
+import { isRefusal } from './outcome.js';
+import type { WebSocketLike } from './types.js';
 
 /** IANA, WebSocket close codes: try again later. */
 const TRY_AGAIN_LATER = 1013;
@@ -19,38 +11,47 @@ export function isWebSocket(first: object): first is WebSocketLike {
 }
 
 /**
- * A response for the request of a socket. express-ws has answered the handshake by then, so that there is no status to send:
- * whatever ends it closes the socket, with the status in the reason. A socket that was let in has been answered with 101,
- * and ends when it closes.
+ * A response that nobody reads, for a request that has become a socket: its handshake has been answered with 101. (One that
+ * answers the handshake itself has the connection.)
  */
-export function webSocketCall(
-  socket: WebSocketLike,
-  req: IncomingMessage,
-  next: Next,
-): [IncomingMessage, ServerResponse, Next] {
-  const http = load('node:http') as typeof Http;
-  const res = new http.ServerResponse(req);
-  // With the methods of Express, which an `onLimited` may use.
-  const { app } = req as { readonly app?: { readonly response: object } };
-  if (app !== undefined) Object.setPrototypeOf(res, app.response);
-  let isOpen = false;
-  Object.defineProperty(res, 'headersSent', { get: () => isOpen });
-  res.end = () => {
-    const retryAfter = res.getHeader('Retry-After');
-    const wait = retryAfter === undefined ? '' : `, retry after ${String(retryAfter)} s`;
-    socket.close(TRY_AGAIN_LATER, `${String(res.statusCode)} rate_limit_exceeded${wait}`);
-    return res;
+export function standsForSocket(res: ServerResponse): boolean {
+  return res.socket === null && (res.req as { readonly upgrade?: boolean } | undefined)?.upgrade === true;
+}
+
+const SPEAKS = Symbol('limitkeeper.speaks');
+
+/**
+ * Lets a refusal on a stand-in reach the client: there is no status to send any more, so that it closes the socket, with the
+ * status in the reason. Any other end does what it did before.
+ */
+export function speakForSocket(res: ServerResponse & { [SPEAKS]?: true }, socket: WebSocketLike): void {
+  if (res[SPEAKS] === true) return;
+  res[SPEAKS] = true;
+  const end = res.end.bind(res) as (...args: unknown[]) => ServerResponse;
+  const closingEnd = (...args: unknown[]): ServerResponse => {
+    if (isRefusal(res)) socket.close(TRY_AGAIN_LATER, reasonOf(res));
+    return end(...args);
   };
-  socket.once('close', () => res.emit('close'));
-  return [
-    req,
-    res,
-    error => {
-      if (error === undefined) {
-        isOpen = true;
-        res.statusCode = 101;
-      }
-      next(error);
-    },
-  ];
+  res.end = closingEnd as typeof res.end;
+}
+
+function reasonOf(res: ServerResponse): string {
+  const word = res.statusCode === 503 ? 'rate_limiter_unavailable' : 'rate_limit_exceeded';
+  const wait = res.getHeader('Retry-After');
+  const advice = wait === undefined ? '' : `, retry after ${String(wait)} s`;
+  return `${String(res.statusCode)} ${word}${advice}`;
+}
+
+/**
+ * Keeps what the client sends on a socket until `release` is called: its handler listens only once it has been let in, and
+ * a message that came while a store was asked would meet nobody.
+ *
+ * @returns `release`
+ */
+export function holdMessages({ socket }: IncomingMessage): () => void {
+  if (socket.readableFlowing !== true) return () => undefined;
+  socket.pause();
+  return () => {
+    socket.resume();
+  };
 }

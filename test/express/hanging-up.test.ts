@@ -1,11 +1,12 @@
 import type http from 'node:http';
 import http2 from 'node:http2';
+import net from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { byStatus, getRateLimit, MemoryStore, rateLimit } from 'limitkeeper';
+import { byStatus, getRateLimit, MemoryStore, rateLimit, subjectHash } from 'limitkeeper';
 import type { RateLimitHandler, RateLimitOptions, RuleOptions, Store } from 'limitkeeper';
 import { loginLimits } from 'limitkeeper/presets';
-import { call, closeServers, cutShort, EXPRESSES, pause, serve, until } from '../support/http.js';
-import { STORES } from '../support/stores.js';
+import { call, closeServers, cutShort, EXPRESSES, Gate, pause, serve, until } from '../support/http.js';
+import { RemoteStore, STORES } from '../support/stores.js';
 
 afterEach(closeServers);
 
@@ -164,6 +165,41 @@ describe.each(PROTOCOLS)('over %s', (_protocol, connect) => {
       },
     );
 
+    test('S3, S4: hanging up at every moment: five guesses reach the check, and none is forgiven', async () => {
+      const check = new Check();
+      const login = loginLimits({
+        store: makeStore(),
+        email: () => 'v@example.com',
+        resolve: { limit: 1000 },
+      });
+      const client = await connect(login, (req, res) => setTimeout(() => void check.handler(req, res), 8));
+      // From before the decision to after the answer.
+      for (let i = 0; i < 24; i += 1) await client.abort(() => pause(i));
+      await pause(30);
+      expect(check.reached).toBeLessThanOrEqual(5);
+      expect(await client.send('right')).toBe(429);
+      await client.close();
+    });
+
+    test('S3: an answer in the moment between the cut and the news of it reaches nobody', async () => {
+      const outcome = jest.fn(byStatus);
+      const limiter = guarded(
+        { count: 'failures', resetOnSuccess: true, outcome: outcome as typeof byStatus },
+        makeStore(),
+      );
+      let reached = 0;
+      const client = await connect(limiter, (req, res) => {
+        reached += 1;
+        const { stream } = res as { stream?: { destroy(): void } };
+        (stream ?? req.socket).destroy();
+        res.end('checked');
+      });
+      await client.abort(() => until(() => reached === 1));
+      expect(outcome).not.toHaveBeenCalled();
+      expect((await limiter.limiter.peek('alice')).remaining).toBe(4);
+      await client.close();
+    });
+
     describe('S4: a stream whose real cost is known only after the client has left', () => {
       const SETTLING: Record<
         string,
@@ -235,6 +271,90 @@ describe.each(PROTOCOLS)('over %s', (_protocol, connect) => {
       await client.close();
     });
   });
+});
+
+describe.each(STORES)(
+  'S3, S4: requests that came behind a slow one on their connection, with %s',
+  (_s, makeStore) => {
+    test.each([
+      ['never answer', false],
+      ['answer too late', true],
+    ])('and %s: each counts when the client hangs up, and none is a success', async (_what, answers) => {
+      const outcome = jest.fn(byStatus);
+      const limiter = guarded(
+        { count: 'failures', resetOnSuccess: true, limit: 30, outcome: outcome as typeof byStatus },
+        makeStore(),
+      );
+      const warned = jest.fn();
+      process.on('warning', warned);
+      const answer: (() => void)[] = [];
+      const url = await serve((req: http.IncomingMessage, res: http.ServerResponse) => {
+        req.resume();
+        if (req.url === '/slow') return;
+        limiter(req, res, () => void answer.push(() => res.end('checked')));
+      });
+      const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
+      const guess = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
+      socket.write(`GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${guess.repeat(20)}`);
+      await until(() => answer.length === 20);
+      socket.destroy();
+      await pause(30);
+      if (answers) for (const send of answer) send();
+      await pause(30);
+      process.off('warning', warned);
+      const [stored] = await limiter.limiter.inspect('alice');
+      const counter = stored?.cell.counters[0];
+      expect([counter?.state?.[1], counter?.holds]).toEqual([20, []]);
+      expect(outcome).not.toHaveBeenCalled();
+      // One listener a connection, too.
+      expect(warned).not.toHaveBeenCalled();
+    });
+  },
+);
+
+describe('S4: a late settle after the store has failed', () => {
+  test.each(['open', 'local'] as const)(
+    'fail mode %s: corrects nothing, since nothing is known to be charged, and leaves the holds of others',
+    async failMode => {
+      let calls = 0;
+      const failed = new Gate();
+      // The third call, the end's, is carried out when it has been given up.
+      const store = new RemoteStore(new MemoryStore(), () => ((calls += 1) === 3 ? failed.passed : pause(1)));
+      const alice = { limit: 1000, windowSec: 900, algorithm: 'fixed-window', keyFn: () => 'alice' } as const;
+      const limiter = rateLimit({
+        rules: [
+          { ...alice, scope: 'work', cost: 100, reserve: true },
+          // Its charge makes the local store answer for both.
+          { ...alice, scope: 'bad', count: 'failures', strict: false },
+        ],
+        outcome: () => 'failure',
+        store,
+        storeTimeoutMs: 200,
+        failMode,
+      });
+      limiter.limiter.on('store-error', () => {
+        failed.open();
+      });
+      let late: Promise<void> | undefined;
+      const url = await serve((req: http.IncomingMessage, res: http.ServerResponse) => {
+        limiter(req, res, () => {
+          if (req.url === '/other') return;
+          res.end('done');
+          late = failed.passed.then(() => pause(30)).then(() => getRateLimit(req).settle(5));
+        });
+      });
+      cutShort(`${url}/other`);
+      await until(() => calls === 1);
+      await pause(20);
+      await call(url);
+      await until(() => late !== undefined);
+      await late;
+      const stored = await store.inner.inspect(subjectHash('alice'));
+      const counter = stored.find(({ scope }) => scope === 'work')?.cell.counters[0];
+      expect([counter?.state?.[1], counter?.holds[1], counter?.holds.length]).toEqual([100, 100, 2]);
+      expect(store.asked).toEqual(['reserve peek', 'reserve peek', 'settle charge']);
+    },
+  );
 });
 
 test.each(EXPRESSES)(

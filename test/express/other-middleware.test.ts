@@ -29,6 +29,8 @@ const ORDERS: readonly (readonly Part[])[] = [
   ['limit', 'compression'],
   ['session', 'compression', 'limit'],
   ['limit', 'compression', 'session'],
+  ['limit', 'session', 'limit'],
+  ['limit', 'compression', 'limit'],
 ];
 
 const LONG = 'x'.repeat(300_000);
@@ -144,10 +146,11 @@ describe.each(EXPRESSES)('W1: %s', (_name, express) => {
         const ways = order.includes('session') ? WAYS : { ...WAYS, ...NOT_BEHIND_A_SESSION };
         for (const [way, answer] of Object.entries(ways)) {
           const without = await look(express, others(), answer);
-          const limiter = failures(makeStore()) as unknown as RequestHandler;
+          const limiter = (i: number) =>
+            failures(makeStore(), `rule ${String(i)}`) as unknown as RequestHandler;
           const withUs = await look(
             express,
-            order.map(part => (part === 'limit' ? limiter : OTHERS[part]())),
+            order.map((part, i) => (part === 'limit' ? limiter(i) : OTHERS[part]())),
             answer,
           );
           expect({ way, ...withUs }).toEqual({ way, ...without });
@@ -199,7 +202,9 @@ describe.each(EXPRESSES)('W3: %s', (_name, express) => {
 
   describe.each(STORES)('with %s', (_store, makeStore) => {
     test.each(
-      ORDERS.filter(order => order.at(-1) === 'limit').map(order => [order.join(', '), order] as const),
+      ORDERS.filter(order => order.indexOf('limit') === order.length - 1).map(
+        order => [order.join(', '), order] as const,
+      ),
     )('%s: the fifth wrong password announces the block', async (_order, order) => {
       const { reply, warned } = await fifth(order, makeStore());
       expect([reply.status, reply.headers['x-ratelimit-remaining'], reply.headers['retry-after']]).toEqual([
@@ -209,6 +214,27 @@ describe.each(EXPRESSES)('W3: %s', (_name, express) => {
       ]);
       expect(warned).not.toContain('LIMITKEEPER_HEADERS_SENT_EARLY');
     });
+
+    test.each(['session', 'compression'] as const)(
+      'limit, %s, limit: the second announces its block, however early the first has met the response',
+      async between => {
+        const app = express();
+        app.use(failures(makeStore(), 'tokens') as unknown as RequestHandler);
+        app.use(OTHERS[between]());
+        app.use(failures(makeStore(), 'login', 5) as unknown as RequestHandler);
+        app.get('/', (_req, res) => void res.status(401).json({ error: 'wrong password' }));
+        const url = await serve(app);
+        const warned = watchWarnings();
+        const told: unknown[] = [];
+        for (let i = 0; i < 5; i += 1) {
+          const { headers } = await call(url);
+          told.push([headers['x-ratelimit-remaining'], headers['retry-after']]);
+        }
+        expect(told.at(0)).toEqual(['4', undefined]);
+        expect(told.at(4)).toEqual(['0', '900']);
+        expect(warned).not.toContain('LIMITKEEPER_HEADERS_SENT_EARLY');
+      },
+    );
 
     test.each([[['limit', 'session']], [['limit', 'compression']]] as const)(
       '%s: where it comes too late, a warning says which order works',
