@@ -17,7 +17,7 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock | undefined;
   /**
    * The most counters (one rule of one subject each) kept at once, and apart from them the most blocks: 1 to 16,000,000,
-   * default 500,000. A counter takes some 80 bytes, a block some 500.
+   * default 500,000. A counter takes some 70 bytes (a sliding log 16 more an entry), a block some 800.
    */
   readonly maxKeys?: number | undefined;
 }
@@ -31,10 +31,10 @@ const LOOKS = 2;
  * Counts in the memory of this process, synchronously: a decision takes a few microseconds and no promise. The default
  * store of every limiter; it forgets all when the process ends, and several processes count apart.
  *
- * Bounded: at `maxKeys`, what is over goes first, then (by sampling) the emptiest counter. A flood of new
- * subjects therefore drives out its own counters. The price: a counter that goes early was nearly empty, and its subject
- * may use up those few units again. Blocks have as much room of their own, which counters cannot take nor they theirs: a
- * flood of subjects frees nobody who is blocked, a flood of blocks ends no limit. Of too many, those that end first go.
+ * Bounded: at `maxKeys`, what is over goes first, then (by sampling) the emptiest counter. A flood of new subjects
+ * therefore drives out its own counters. The price: a counter that goes early was nearly empty, and its subject may use up
+ * those few units again. Blocks have as much room of their own, which counters cannot take nor they theirs: a flood of
+ * subjects frees nobody who is blocked, a flood of blocks ends no limit. Of too many, those that end first go.
  *
  * It has no timer and holds no process open: each call sweeps a handful of what is over.
  *
