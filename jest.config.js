@@ -28,6 +28,7 @@ const escape = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 const shared = {
   testEnvironment: 'node',
+  setupFiles: ['<rootDir>/test/support/quiet.ts'],
   transform: {
     '\\.[cm]?[jt]s$': [
       '@swc/jest',

@@ -35,6 +35,7 @@ export { byStatus } from './express/outcome.js';
 export { clientIp } from './express/client-ip.js';
 export { decisionHeaders } from './express/headers.js';
 export { problemBody } from './express/problem.js';
+export { Check } from './core/check.js';
 export { subjectHash } from './core/subject.js';
 export { isLimitkeeperError } from './core/errors.js';
 
@@ -47,11 +48,10 @@ export type { ErrorCode, LimitkeeperError } from './core/errors.js';
 export type { EventName, FailMode, LimiterEvents, Listener, RuleEvent } from './core/events.js';
 export type { Limiter } from './core/limiter.js';
 export type { LimiterOptions, LimiterRule, LimiterSettings } from './core/limiter-options.js';
-export type { Batch, BatchItem, HashedSubject, Operation } from './core/operation.js';
+export type { HashedSubject, Operation } from './core/operation.js';
 export type { Mode, Plan, Rule, RuleSettings } from './core/rule.js';
 export type {
   Backend,
-  BatchResult,
   BlockEntry,
   BlockPage,
   BlockQuery,

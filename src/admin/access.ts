@@ -60,12 +60,6 @@ export class Gatekeeper {
    * @throws Refusal 403, or 429 to an address that has tried too often.
    */
   async turnAway(headers: IncomingHttpHeaders, address: string | undefined): Promise<never> {
-    if (!this.isConfigured) {
-      refuse(
-        403,
-        'Closed: no admin key is configured. Set the option adminKey to a secret of 16 characters or more.',
-      );
-    }
     if (this.#byCallback || presentedKeys(headers, KEY_HEADER).length > 0) {
       const subject = canonicalAddress(address ?? '') ?? NO_ADDRESS;
       const { allowed, retryAfterMs } = await this.#attempts.consume(subject);

@@ -2,6 +2,11 @@ import { usedIn } from '../algorithms/index.js';
 import { heldUnits } from '../core/cell.js';
 import type { Cell, Counter } from '../core/cell.js';
 import { isStanding } from '../core/block.js';
+import { Check } from '../core/check.js';
+import { decideCells } from '../core/decide-cells.js';
+import type { Reading } from '../core/decision.js';
+import type { LimiterEntry } from '../core/limiter-options.js';
+import { subjectOfHash } from '../core/subject.js';
 import type { Rule } from '../core/rule.js';
 
 /** A block as it is shown; `until: null` is for ever. Times are Unix ms. */
@@ -34,6 +39,26 @@ export function showCell(cell: Cell | undefined, own: Rule | undefined, now: num
     strikes: block?.strikes ?? 0,
     counters: counters.map(counter => showCounter(counter, own, now)),
   };
+}
+
+/** What would become of a request of the rule's own cost, were the block lifted now. */
+export type WithoutBlock = Pick<Reading, 'allowed' | 'reason' | 'remaining' | 'retryAfterMs'>;
+
+/**
+ * Whether lifting a block would let its subject in, or whether the counter is used up as well. `null` where no block stands,
+ * or where the numbers of the rule come with each request.
+ */
+export function withoutBlock(
+  cell: Cell | undefined,
+  { own, cost }: LimiterEntry,
+  now: number,
+): WithoutBlock | null {
+  if (cell === undefined || own === undefined || !isStanding(cell.block, now)) return null;
+  const { v, counters } = cell;
+  const check = new Check(own, subjectOfHash(''), { type: 'peek', cost });
+  decideCells([check], [{ v, counters }], now);
+  const { allowed, reason, remaining, retryAfterMs } = check;
+  return { allowed, reason, remaining, retryAfterMs };
 }
 
 function showCounter(counter: Counter, own: Rule | undefined, now: number): ShownCounter {

@@ -21,7 +21,7 @@ const FLUSH_MS = 200;
 /** Events in one bundle at most; the rest is only counted. */
 const MOST_PENDING = 100;
 const HEARTBEAT_MS = 15_000;
-/** Bytes that may wait for a reader who does not keep up; beyond that he misses bundles. */
+/** Bytes that may wait for a reader who does not keep up; beyond that they miss bundles. */
 const MOST_WAITING = 64 * 1024;
 const MOST_READERS = 32;
 
@@ -30,7 +30,7 @@ const MOST_READERS = 32;
  * wait for each; what is left out is told as `event: dropped` with a count. Costs nothing while nobody reads.
  */
 export class EventHub {
-  /** Readers, each with the number of events that passed him by. */
+  /** Readers, each with the number of events that passed them by. */
   readonly #readers = new Map<ServerResponse, { missed: number }>();
   #pending: AdminEvent[] = [];
   #dropped = 0;

@@ -1,11 +1,14 @@
+import { Check } from '../core/check.js';
 import type { Decision, RuleReading } from '../core/decision.js';
 import { LOOK } from '../core/operation.js';
-import type { BatchItem, Operation } from '../core/operation.js';
+import type { Operation } from '../core/operation.js';
 import type { Store, StoredCell } from '../core/store.js';
+import { subjectOfHash } from '../core/subject.js';
 import { ask, storeFailed } from '../http/deadline.js';
 import { refuse } from '../http/reply.js';
-import { showCell } from './cells.js';
-import type { ShownBlock, ShownCell } from './cells.js';
+import type { ListedBlock } from './block-book.js';
+import { showCell, withoutBlock } from './cells.js';
+import type { ShownBlock, ShownCell, WithoutBlock } from './cells.js';
 import { actingRule } from './scopes.js';
 import type { ManagedScope } from './scopes.js';
 import type { Target } from './targets.js';
@@ -17,6 +20,17 @@ export interface Standing extends ShownCell {
   readonly mode: 'enforce' | 'shadow' | 'off';
   /** The verdict for a request of the rule's own cost, made now; `null` where the numbers come with each request, or the rule is off. */
   readonly reading: Omit<RuleReading, 'scope' | 'shadow'> | null;
+  /** Would lifting the block let them in? */
+  readonly withoutBlock: WithoutBlock | null;
+}
+
+/** A standing block, as a list shows it. */
+export interface StandingBlock extends ShownBlock {
+  readonly subjectHash: string;
+  readonly scope: string;
+  /** In a scope in shadow mode (or off) it refuses nobody. */
+  readonly mode: Standing['mode'];
+  readonly withoutBlock: WithoutBlock | null;
 }
 
 /** A block that an operator ended. */
@@ -39,13 +53,14 @@ export async function statusOf(targets: readonly Target[]): Promise<Standing[]> 
   const cells = new CellLookup();
   return inChunks(targets, async ({ managed, subject }) => {
     const { entry } = managed;
-    const [stored, decision] = await Promise.all([
+    const [stored, verdict] = await Promise.all([
       cells.find({ managed, subject }),
       managed.limiters[0].engine.decide(
-        [item({ managed, subject }, { type: 'peek', cost: entry.cost })],
+        [checkOf({ managed, subject }, { type: 'peek', cost: entry.cost })],
         true,
       ),
     ]);
+    const { decision } = verdict;
     checkDecided(decision);
     return {
       subjectHash: subject.hash,
@@ -53,8 +68,32 @@ export async function statusOf(targets: readonly Target[]): Promise<Standing[]> 
       mode: entry.template.mode,
       reading: readingOf(managed, decision),
       ...showCell(stored?.cell, entry.own, decision.at),
+      withoutBlock: withoutBlock(stored?.cell, entry, decision.at),
     };
   });
+}
+
+/** The blocks of a list as they stand now: one that has ended since the list was read is left out. Writes nothing. */
+export async function standingBlocks(listed: readonly ListedBlock[]): Promise<StandingBlock[]> {
+  const cells = new CellLookup();
+  const targets = listed.map(({ entry, managed }) => ({
+    managed,
+    subject: subjectOfHash(entry.subjectHash),
+  }));
+  const times = new Map<Store, Promise<number>>();
+  const blocks = await inChunks(targets, async target => {
+    const { entry, scope, limiters } = target.managed;
+    const { store } = limiters[0].engine;
+    const time = times.get(store) ?? storeTime([target]);
+    times.set(store, time);
+    const [stored, now] = await Promise.all([cells.find(target), time]);
+    const { block: stands } = showCell(stored?.cell, undefined, now);
+    if (stands === null) return [];
+    const { hash: subjectHash } = target.subject;
+    const { mode } = entry.template;
+    return [{ subjectHash, scope, mode, ...stands, withoutBlock: withoutBlock(stored?.cell, entry, now) }];
+  });
+  return blocks.flat();
 }
 
 /** Forgets the targets: counters, holds, blocks and strikes. Answers what was there. */
@@ -110,22 +149,22 @@ export function checkEnforced({ entry, scope }: ManagedScope): void {
 /** The clocks of this process and of the store may disagree; what was removed is judged by the store's. */
 async function storeTime([first]: readonly Target[]): Promise<number> {
   if (first === undefined) return Date.now();
-  const decision = await first.managed.limiters[0].engine.decide([item(first, LOOK)], true);
+  const { decision } = await first.managed.limiters[0].engine.decide([checkOf(first, LOOK)], true);
   checkDecided(decision);
   return decision.at;
 }
 
 async function effect(target: Target, operation: Operation): Promise<Decision> {
   const [first, ...others] = target.managed.limiters;
-  const decision = await first.engine.effect([item(target, operation)]);
+  const { decision } = await first.engine.effect([checkOf(target, operation)]);
   checkDecided(decision);
   // The same cells again, for the sake of what each limiter keeps for outages.
-  for (const { engine } of others) checkDecided(await engine.effect([item(target, operation)]));
+  for (const { engine } of others) checkDecided((await engine.effect([checkOf(target, operation)])).decision);
   return decision;
 }
 
-function item({ managed, subject }: Target, operation: Operation): BatchItem {
-  return { rule: actingRule(managed.entry), subject, operation };
+function checkOf({ managed, subject }: Target, operation: Operation): Check {
+  return new Check(actingRule(managed.entry), subject, operation);
 }
 
 function readingOf({ entry }: ManagedScope, { readings }: Decision): Standing['reading'] {

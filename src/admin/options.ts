@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { knownOptions, optionalFunction, plainObject } from '../core/check.js';
+import { knownOptions, optionalFunction, plainObject } from '../core/validate.js';
 import { received, typeError } from '../core/errors.js';
 import type { Limiter } from '../core/limiter.js';
 

@@ -9,9 +9,9 @@ import { Gatekeeper } from './access.js';
 import { EventHub } from './event-hub.js';
 import { checkOptions } from './options.js';
 import type { Access, AdminOptions } from './options.js';
-import { operatorsPage } from './page/document.js';
+import { operatorsPage, sentencePage } from './page/document.js';
 import { adminRoutes } from './routes.js';
-import type { Route, Stream } from './routes.js';
+import type { Stream } from './routes.js';
 import { ManagedScopes } from './scopes.js';
 import { Watch } from './watch.js';
 
@@ -41,9 +41,12 @@ export function adminRouterMaker(factories: StoreFactories): (options: AdminOpti
       return answer === 'read' ? 'read' : undefined;
     };
 
-    const run = async (req: Request, known: readonly Route[]): Promise<Reply | Stream> => {
+    /** The access comes first: without it, nobody learns which paths there are. */
+    const run = async (req: Request): Promise<Reply | Stream> => {
       const access = await accessOf(req);
       if (access === undefined) return gatekeeper.turnAway(req.headers, req.ip ?? req.socket.remoteAddress);
+      const known = routes.get(pathOf(req));
+      if (known === undefined) return problem(404, 'There is no such route here.');
       if (access === 'read' && methodOf(req) !== 'GET') {
         return problem(403, 'This access is read-only: it opens GET routes.');
       }
@@ -52,24 +55,19 @@ export function adminRouterMaker(factories: StoreFactories): (options: AdminOpti
       return route.run({ access, query: queryOf(req), body: () => readJson(req) });
     };
 
-    const showPage = async (req: Request): Promise<Reply> => {
-      if (!gatekeeper.isConfigured) return gatekeeper.turnAway(req.headers, undefined);
+    const answer = async (req: Request): Promise<Reply | Stream> => {
+      if (!gatekeeper.isConfigured) return closed(req);
+      if (pathOf(req) !== '/') return run(req);
       return methodOf(req) === 'GET' ? page : notAllowed(['GET']);
     };
 
     const router = express.Router();
     router.use((req: Request, res: Response, next: NextFunction) => {
-      const path = pathOf(req);
-      const known = routes.get(path);
-      if (known === undefined && path !== '/') {
-        next();
-        return;
-      }
-      (known === undefined ? showPage(req) : run(req, known))
-        .then(answer => {
-          if (typeof answer !== 'function') send(req, res, answer);
+      answer(req)
+        .then(reply => {
+          if (typeof reply !== 'function') send(req, res, reply);
           else if (req.method === 'HEAD') send(req, res, { status: 200, body: '' });
-          else answer(res);
+          else reply(res);
         })
         .catch((error: unknown) => {
           if (error instanceof Refusal) send(req, res, error.reply);
@@ -83,6 +81,16 @@ export function adminRouterMaker(factories: StoreFactories): (options: AdminOpti
       },
     });
   };
+}
+
+const CLOSED =
+  'Closed: no admin key is configured. Set the option adminKey to a secret of 16 characters or more.';
+
+/** No key is configured: closed to everybody. Programs get a problem; a person who opened the page, the same sentence to read. */
+function closed(req: Request): Reply {
+  return req.accepts(['application/problem+json', 'text/html']) === 'text/html'
+    ? sentencePage(403, CLOSED)
+    : problem(403, CLOSED);
 }
 
 const methodOf = (req: Request): string => (req.method === 'HEAD' ? 'GET' : req.method);

@@ -2,16 +2,18 @@ import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { parse, queryObject } from '../http/input.js';
+import { parse, parseQuery } from '../http/input.js';
 import { ok } from '../http/reply.js';
 import type { Reply } from '../http/reply.js';
-import { listBlocks } from './block-list.js';
+import { BlockBook } from './block-book.js';
 import type { EventHub } from './event-hub.js';
-import { blockBody, blocksQuery, scopesQuery, statusQuery, subjectBody } from './input.js';
-import { block, checkEnforced, reset, statusOf, unblock } from './operations.js';
+import type { SubjectInput } from './input.js';
+import { blockBody, blocksQuery, scopesQuery, statusBody, statusQuery, subjectBody } from './input.js';
+import { block, checkEnforced, reset, standingBlocks, statusOf, unblock } from './operations.js';
 import type { Access } from './options.js';
 import type { ManagedScope, ManagedScopes } from './scopes.js';
-import { findTargets } from './targets.js';
+import { findBeginningWith, findTargets } from './targets.js';
+import type { Targets } from './targets.js';
 import { STEP_SEC } from './totals.js';
 import type { Watch } from './watch.js';
 
@@ -33,6 +35,7 @@ export interface Route {
 }
 
 const BLOCKS_PER_PAGE = 100;
+const WHOLE_HASH = 64;
 const now = (): { readonly at: number } => ({ at: Date.now() });
 
 /** Every route that needs a key, by path. */
@@ -44,9 +47,10 @@ export function adminRoutes(
   // Several machines may have processes of the same number.
   const instance = `${hostname()}:${String(process.pid)}:${randomBytes(3).toString('hex')}`;
   const since = Date.now();
+  const book = new BlockBook(scopes);
 
   const listScopes = async ({ access, query }: AdminRequest): Promise<Reply> => {
-    const { recent } = parse(scopesQuery, queryObject(query));
+    const { recent } = parseQuery(scopesQuery, query);
     const step = performance.now();
     return ok({
       ...now(),
@@ -54,54 +58,81 @@ export function adminRoutes(
       since,
       access,
       ...(recent === '1' ? { stepSec: STEP_SEC } : {}),
+      requests: {
+        totals: watch.requests.totals,
+        ...(recent === '1' ? { recent: watch.requests.recent(step) } : {}),
+      },
       scopes: scopes.all.map(managed => ({
         ...describe(managed, watch),
         totals: managed.counts.totals,
-        ...(recent === '1' ? { recent: managed.counts.recent(step) } : {}),
+        ...(recent === '1' ? { recent: managed.counts.verdicts.recent(step) } : {}),
       })),
     });
   };
 
   const statusByBody = async ({ body }: AdminRequest): Promise<Reply> => {
-    const { subject, scope } = parse(subjectBody, await body());
-    const { targets, more, unlisted } = await findTargets(scopes, subject, scope);
-    return ok({ ...now(), readings: await statusOf(targets), more, unlisted });
+    const { subject, scope } = parse(statusBody, await body());
+    return statusOfSubject(subject, scope);
   };
 
   const statusByHash = async ({ query }: AdminRequest): Promise<Reply> => {
-    const { hash, scope } = parse(statusQuery, queryObject(query));
-    const { targets } = await findTargets(scopes, { hash }, scope);
-    return ok({ ...now(), readings: await statusOf(targets), more: false, unlisted: [] });
+    const { hash, scope } = parseQuery(statusQuery, query);
+    return statusOfSubject({ hash }, scope);
+  };
+
+  const statusOfSubject = async (subject: SubjectInput, scope: string | undefined): Promise<Reply> => {
+    const { hash } = subject;
+    const found =
+      hash === undefined || hash.length === WHOLE_HASH
+        ? await findTargets(scopes, subject, scope)
+        : await findBeginningWith(scopes, book, hash, scope);
+    return ok({ ...now(), readings: await statusOf(found.targets), ...foundBy(found, subject) });
   };
 
   const resetSubject = async ({ body }: AdminRequest): Promise<Reply> => {
     const { subject, scope } = parse(subjectBody, await body());
-    const { targets, more, unlisted } = await findTargets(scopes, subject, scope);
-    const removed = await reset(targets);
+    const found = await findTargets(scopes, subject, scope);
+    const removed = await reset(found.targets);
     tell('reset', removed);
-    return ok({ removed, more, unlisted });
+    return ok({ removed, ...foundBy(found, subject) });
   };
 
   const blockSubject = async ({ body }: AdminRequest): Promise<Reply> => {
     const { subject, scope, blockSec } = parse(blockBody, await body());
     checkEnforced(scopes.get(scope));
-    const { targets, more, unlisted } = await findTargets(scopes, subject, scope);
-    const blocked = await block(targets, blockSec === undefined ? null : Math.round(blockSec * 1000));
+    const found = await findTargets(scopes, subject, scope);
+    const blocked = await block(found.targets, blockSec === undefined ? null : Math.round(blockSec * 1000));
     tell('blocked', blocked, { manual: true });
-    return ok({ blocked, more, unlisted });
+    return ok({ blocked, ...foundBy(found, subject) });
   };
 
   const unblockSubject = async ({ body }: AdminRequest): Promise<Reply> => {
     const { subject, scope } = parse(subjectBody, await body());
-    const { targets, more, unlisted } = await findTargets(scopes, subject, scope);
-    const unblocked = await unblock(targets);
+    const found = await findTargets(scopes, subject, scope);
+    const unblocked = await unblock(found.targets);
     tell('unblocked', unblocked);
-    return ok({ unblocked, more, unlisted });
+    return ok({ unblocked, ...foundBy(found, subject) });
   };
 
   const whoIsBlocked = async ({ query }: AdminRequest): Promise<Reply> => {
-    const { scope, cursor, count = BLOCKS_PER_PAGE } = parse(blocksQuery, queryObject(query));
-    return ok({ ...now(), ...(await listBlocks(scopes, count, cursor, scope)) });
+    const { scope, cursor, count = BLOCKS_PER_PAGE } = parseQuery(blocksQuery, query);
+    const page = await book.page(count, cursor, scope);
+    const blocks = await standingBlocks(page.blocks);
+    return ok({
+      ...now(),
+      // One that has ended since the lists were read is not on the page, and not counted either.
+      total: page.total - (page.blocks.length - blocks.length),
+      complete: page.complete,
+      before: page.before,
+      blocks,
+      ...(page.cursor === undefined ? {} : { cursor: page.cursor }),
+      counts: [...page.counts].map(([{ scope: name, entry }, blocked]) => ({
+        scope: name,
+        mode: entry.template.mode,
+        blocked,
+      })),
+      unlisted: page.unlisted,
+    });
   };
 
   const tell = (
@@ -109,6 +140,7 @@ export function adminRoutes(
     done: readonly { readonly subjectHash: string; readonly scope: string }[],
     more: object = {},
   ): void => {
+    book.outdated();
     for (const { subjectHash, scope } of done) hub.tell({ type, ...now(), scope, subjectHash, ...more });
   };
 
@@ -137,6 +169,19 @@ export function adminRoutes(
       ],
     ],
   ]);
+}
+
+/** How many were meant; where nobody was found, in words too: an empty list alone looks like success. */
+function foundBy({ found, more, unlisted }: Targets, { part }: SubjectInput): object {
+  return { found, more, unlisted, ...(found === 0 ? { detail: nobodyBy(part, unlisted) } : {}) };
+}
+
+function nobodyBy(part: SubjectInput['part'], unlisted: readonly string[]): string {
+  if (part === undefined) {
+    return 'Nobody who is blocked has a hash that begins so. A whole hash of 64 digits finds every subject, blocked or not.';
+  }
+  const but = unlisted.length === 0 ? '' : ', as far as the stores list blocks';
+  return `Nobody is blocked with this part${but}. Who is refused by a counter that is merely used up is found by the whole key: { parts: [...] }.`;
 }
 
 /** A rule for people and programs. Its numbers are `null` where they come with each request. */

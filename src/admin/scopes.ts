@@ -31,6 +31,11 @@ export interface ScopeGroup {
 export class ManagedScopes {
   readonly all: readonly ManagedScope[];
   readonly groups: readonly ScopeGroup[];
+  /** Every store once, with the scopes that are counted there, by name. */
+  readonly stores: readonly {
+    readonly store: Store;
+    readonly scopes: ReadonlyMap<string, ManagedScope>;
+  }[];
   readonly #byName: ReadonlyMap<string, ManagedScope>;
 
   /**
@@ -55,6 +60,14 @@ export class ManagedScopes {
     this.#byName = byName;
     this.all = [...byName.values()];
     this.groups = groupsOf(this.all);
+    this.stores = [...new Set(this.groups.map(({ store }) => store))].map(store => ({
+      store,
+      scopes: new Map(
+        this.groups
+          .filter(group => group.store === store)
+          .flatMap(({ scopes }) => scopes.map(managed => [managed.scope, managed] as const)),
+      ),
+    }));
   }
 
   find(scope: string): ManagedScope | undefined {
@@ -65,7 +78,10 @@ export class ManagedScopes {
   get(scope: string): ManagedScope {
     return (
       this.find(scope) ??
-      refuse(404, 'There is no rule of this scope here.', { scopes: this.all.map(({ scope: name }) => name) })
+      refuse(404, 'scope: there is no rule of this scope here.', {
+        field: 'scope',
+        scopes: this.all.map(({ scope: name }) => name),
+      })
     );
   }
 }

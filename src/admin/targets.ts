@@ -2,6 +2,7 @@ import type { HashedSubject } from '../core/operation.js';
 import type { BlockEntry, BlockQuery } from '../core/store.js';
 import { hashSubject, subjectHash, subjectOfHash } from '../core/subject.js';
 import { ask } from '../http/deadline.js';
+import type { BlockBook } from './block-book.js';
 import type { SubjectInput } from './input.js';
 import type { ManagedScope, ManagedScopes, ScopeGroup } from './scopes.js';
 
@@ -13,6 +14,8 @@ export interface Target {
 
 export interface Targets {
   readonly targets: readonly Target[];
+  /** Subjects that were found: those with a standing block that is meant by a part or by the beginning of a hash. */
+  readonly found: number;
   /** There are more than one request handles: ask again. */
   readonly more: boolean;
   /** Scopes whose store keeps no list of blocks: nobody can be found in them by one part. */
@@ -36,6 +39,7 @@ export async function findTargets(
   const targets: Target[] = [];
   const unlisted: string[] = [];
   let more = false;
+  const subjects = new Set<string>();
   for (const group of scopes.groups) {
     const wanted = only === undefined ? group.scopes : group.scopes.filter(managed => managed === only);
     if (wanted.length === 0) continue;
@@ -52,10 +56,32 @@ export async function findTargets(
       MOST_FOUND - targets.length,
     );
     targets.push(...found.targets);
+    for (const { subject } of found.targets) subjects.add(subject.hash);
     more ||= found.more;
     if (found.unlisted) unlisted.push(...wanted.map(managed => managed.scope));
   }
-  return { targets, more, unlisted };
+  return { targets, found: part === undefined ? 1 : subjects.size, more, unlisted };
+}
+
+/** Subjects that the beginning of a hash may mean at most. */
+const MOST_ALIKE = 20;
+
+/** Whom the beginning of a hash means, among those who are blocked: no store finds others by it. */
+export async function findBeginningWith(
+  scopes: ManagedScopes,
+  book: BlockBook,
+  prefix: string,
+  scope: string | undefined,
+): Promise<Targets> {
+  const wanted = scope === undefined ? scopes.all : [scopes.get(scope)];
+  const hashes = await book.beginningWith(prefix, MOST_ALIKE + 1);
+  const subjects = hashes.slice(0, MOST_ALIKE).map(subjectOfHash);
+  return {
+    targets: subjects.flatMap(subject => wanted.map(managed => ({ managed, subject }))),
+    found: subjects.length,
+    more: hashes.length > MOST_ALIKE,
+    unlisted: [],
+  };
 }
 
 async function blocksOf(
@@ -79,6 +105,6 @@ async function blocksOf(
   }
 }
 
-export function managedOf(scopes: readonly ManagedScope[], { scope }: BlockEntry): ManagedScope | undefined {
+function managedOf(scopes: readonly ManagedScope[], { scope }: BlockEntry): ManagedScope | undefined {
   return scopes.find(managed => managed.scope === scope);
 }

@@ -1,14 +1,16 @@
 import { nodeNet } from './builtin.js';
+import { embeddedIPv4, isWhole } from './embedded-ipv4.js';
 
 /** The default length of the IPv6 prefix that counts as one client: what providers hand to one customer at most. */
 export const DEFAULT_IPV6_PREFIX = 56;
 
 /**
- * One text for one address, or `undefined` when the text is no IP address: a client that can write his address in two
- * ways, or pick another one of his /64 for each request, must not get a second quota.
+ * One text for one address, or `undefined` when the text is no IP address: a client that can write their address in two
+ * ways, or pick another one of their /64 for each request, must not get a second quota.
  *
- * IPv4 stays as it is; IPv4-mapped IPv6 becomes IPv4 in every spelling; other IPv6 is cut to its prefix and written as
- * RFC 5952 asks, e.g. `2001:db8:0:aa00::/56`. A zone (`%eth0`) and a port (`1.2.3.4:80`, `[::1]:80`) are dropped.
+ * IPv4 stays as it is; IPv6 that a translator or a tunnel made of IPv4 becomes that IPv4 in every spelling; a link-local
+ * address stays whole; other IPv6 is cut to its prefix and written as RFC 5952 asks, e.g. `2001:db8:0:aa00::/56`. A zone
+ * (`%eth0`) and a port (`1.2.3.4:80`, `[::1]:80`) are dropped.
  */
 export function canonicalAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6_PREFIX): string | undefined {
   // Most keys are no address; this decides it without a parser. 100: more than an IPv6 address with brackets, zone and port.
@@ -20,11 +22,8 @@ export function canonicalAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6
   if (isIPv4(address)) return address;
   if (!isIPv6(address)) return undefined;
   const groups = hextets(address.replace(/%.*$/, ''));
-  const [, , , , , mark, high = 0, low = 0] = groups;
-  if (mark === 0xffff && groups.slice(0, 5).every(group => group === 0)) {
-    return [high >> 8, high & 255, low >> 8, low & 255].join('.');
-  }
-  return `${compress(mask(groups, ipv6Prefix))}/${String(ipv6Prefix)}`;
+  const prefix = isWhole(groups) ? 128 : ipv6Prefix;
+  return embeddedIPv4(groups) ?? `${compress(mask(groups, prefix))}/${String(prefix)}`;
 }
 
 /** The eight groups of a valid IPv6 address without zone. */

@@ -1,3 +1,5 @@
+import type { LimitkeeperError } from './errors.js';
+
 /** After this many failures in a row the store is left alone… */
 const FAILURES_TO_OPEN = 5;
 /** …for this long, then one probe goes. */
@@ -14,6 +16,17 @@ type State =
  */
 export class Breaker {
   #state: State = { kind: 'closed', failures: 0 };
+  #last: LimitkeeperError | undefined;
+
+  /** What the store last failed with, as long as it has not answered since. */
+  get last(): LimitkeeperError | undefined {
+    return this.#last;
+  }
+
+  /** The usual state, in which every call goes and nobody needs to ask for the time. */
+  get isClosed(): boolean {
+    return this.#state.kind === 'closed';
+  }
 
   /** May a call go now? In the open state the first one after the cool-down does, as the probe. */
   allows(now: number): boolean {
@@ -26,8 +39,9 @@ export class Breaker {
 
   /** Any reply in time shows that the store lives, also one of a call made before the breaker opened. */
   succeeded(): void {
-    if (this.#state.kind !== 'closed' || this.#state.failures > 0)
-      this.#state = { kind: 'closed', failures: 0 };
+    if (this.#state.kind === 'closed' && this.#state.failures === 0) return;
+    this.#state = { kind: 'closed', failures: 0 };
+    this.#last = undefined;
   }
 
   /** A call that was let go needed no store in the end: where it was the probe, the next one is. */
@@ -35,7 +49,8 @@ export class Breaker {
     if (this.#state.kind === 'probing') this.#state = { kind: 'open', until: -Infinity };
   }
 
-  failed(now: number): void {
+  failed(now: number, error: LimitkeeperError): void {
+    this.#last = error;
     const state = this.#state;
     // Calls that were under way when the breaker opened fail one after another: they do not prolong the rest.
     if (state.kind === 'open') return;

@@ -1,122 +1,134 @@
-import { rangeError, received, typeError } from './errors.js';
+import { NONE } from '../algorithms/index.js';
+import type { Registers } from '../algorithms/index.js';
+import type { Block } from './block.js';
+import { NO_HOLDS } from './cell.js';
+import type { Holds } from './cell.js';
+import type { Reading, Reason, RuleReading } from './decision.js';
+import type { HashedSubject, Operation } from './operation.js';
+import { policyWindowMs } from './rule.js';
+import type { Rule } from './rule.js';
+
+/** Nothing has been decided yet. */
+const UNDECIDED = -1;
+/** Never changed: the sliding log makes a list of its own when it counts first. */
+const NO_LOG: number[] = [];
 
 /**
- * The checks that options go through, by hand: the main entry loads no package, and zod takes 65–90 ms to load. Each
- * returns the value it has proven, or throws naming the option, what was expected and what came.
+ * One rule asked of one subject in one call: the question, the counter as registers, and the answer. A store loads the
+ * registers, `decide` works on them and leaves the reading, the store saves what changed. From the middleware to the headers
+ * it is one and the same object; what users see is made of it when they ask.
+ *
+ * A class with all its fields set at once: what is made for every rule of every request must have one shape.
  */
-export function wholeNumber(value: unknown, option: string, min: number): number {
-  if (typeof value !== 'number') {
-    throw typeError(
-      'ERR_LIMITKEEPER_OPTION_TYPE',
-      `${option} must be a whole number ≥ ${String(min)}, got ${received(value)}.`,
-      {
-        option,
-      },
-    );
+export class Check implements Registers, RuleReading {
+  readonly rule: Rule;
+  readonly subject: HashedSubject;
+  readonly operation: Operation;
+
+  // The counter that the rule counts in, its holds, and the block of scope and subject, as the store loads them.
+  a = NONE;
+  b = 0;
+  c = 0;
+  log: number[] = NO_LOG;
+  holds: Holds = NO_HOLDS;
+  block: Block | undefined = undefined;
+
+  /** Scaled units in the counter. */
+  used = 0;
+  /** The registers are no more as they were loaded. */
+  changed = false;
+  /** Counters of other windows are forgotten with this one. */
+  forgotten = false;
+  /** The automatic block started in this call. */
+  blockStarted = false;
+  /**
+   * The store has repeated an earlier refusal, at once and without asking anybody: right for the caller, but no sign that
+   * what lies behind the store is alive.
+   */
+  repeated = false;
+
+  // The reading: see there.
+  reason: Reason = 'ok';
+  remaining = UNDECIDED;
+  retryAfterMs: number | null = 0;
+  moreAfterMs: number | null = 0;
+  resetAfterMs: number | null = 0;
+  /** How long the counter must be kept yet: the wait until nothing is used and nothing held, blocks left aside. */
+  keepMs = 0;
+
+  /**
+   * @example
+   * const check = new Check(rule, subject, { type: 'consume', cost: 1 });
+   * const at = await store.decide([check]);
+   */
+  constructor(rule: Rule, subject: HashedSubject, operation: Operation) {
+    this.rule = rule;
+    this.subject = subject;
+    this.operation = operation;
   }
-  if (!Number.isSafeInteger(value) || value < min) {
-    const advice =
-      option.endsWith('limit') && !Number.isFinite(value)
-        ? " For no limit at all use a plan that returns 'unlimited', or mode: 'off'."
-        : '';
-    throw rangeError(
-      'ERR_LIMITKEEPER_OPTION_RANGE',
-      `${option} must be a whole number ≥ ${String(min)}, got ${received(value)}.${advice}`,
-      { option },
-    );
+
+  get scope(): string {
+    return this.rule.scope;
   }
-  // Not -0: JSON, and so a receipt, would bring it back as 0.
-  return value === 0 ? 0 : value;
-}
 
-/** Ten years: the longest window, block or hold. */
-export const MAX_SECONDS = 10 * 366 * 86_400;
-
-/** Seconds, which may have a fraction but must be whole milliseconds, as milliseconds. */
-export function milliseconds(value: unknown, option: string, options: { readonly zero: boolean }): number {
-  const expected = `${option} must be a number of seconds ${options.zero ? '≥ 0' : '> 0'}, at most 10 years, in whole milliseconds (0.5 is half a second)`;
-  if (typeof value !== 'number') {
-    throw typeError('ERR_LIMITKEEPER_OPTION_TYPE', `${expected}, got ${received(value)}.`, { option });
+  get allowed(): boolean {
+    return this.reason === 'ok';
   }
-  const ms = Math.round(value * 1000);
-  // 0.1 + 0.2 seconds are 300.00000000000006 ms: that is 300, 300.5 is a mistake. The second term is the rounding of the
-  // product itself, which passes 1e-6 for windows of months.
-  const whole = Math.abs(value * 1000 - ms) <= 1e-6 + ms * Number.EPSILON;
-  if (!whole || value < 0 || (ms === 0 && !(options.zero && value === 0)) || value > MAX_SECONDS) {
-    throw rangeError('ERR_LIMITKEEPER_OPTION_RANGE', `${expected}, got ${received(value)}.`, { option });
+
+  get limit(): number {
+    return this.rule.capacity;
   }
-  return ms;
-}
 
-export function oneOf<T extends string>(value: unknown, option: string, names: readonly T[]): T {
-  const found = names.find(name => name === value);
-  if (found === undefined) {
-    throw typeError(
-      'ERR_LIMITKEEPER_OPTION_TYPE',
-      `${option} must be one of ${names.map(name => `'${name}'`).join(', ')}, got ${received(value)}.`,
-      { option },
-    );
+  get windowMs(): number {
+    return policyWindowMs(this.rule);
   }
-  return found;
-}
 
-export function optionalFunction(value: unknown, option: string): void {
-  if (value !== undefined && typeof value !== 'function') {
-    throw typeError('ERR_LIMITKEEPER_OPTION_TYPE', `${option} must be a function, got ${received(value)}.`, {
-      option,
-    });
+  get shadow(): boolean {
+    return this.rule.shadow;
   }
-}
 
-export function optionalBoolean(value: unknown, option: string): void {
-  if (value !== undefined && typeof value !== 'boolean') {
-    throw typeError(
-      'ERR_LIMITKEEPER_OPTION_TYPE',
-      `${option} must be true or false, got ${received(value)}.`,
-      { option },
-    );
+  /** Has a store left a reading? */
+  get isDecided(): boolean {
+    return this.remaining >= 0;
   }
-}
 
-export function plainObject(value: unknown, option: string): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw typeError('ERR_LIMITKEEPER_OPTION_TYPE', `${option} must be an object, got ${received(value)}.`, {
-      option,
-    });
+  /** Another operation on the same counter, undecided. */
+  with(operation: Operation): Check {
+    return new Check(this.rule, this.subject, operation);
   }
-  return value as Readonly<Record<string, unknown>>;
-}
 
-/** What other limiters call it, where the names do not begin alike. */
-const ELSEWHERE: Readonly<Record<string, readonly [option: string, hint: string]>> = {
-  max: ['limit', 'limit'],
-  points: ['limit', 'limit'],
-  duration: ['windowSec', 'windowSec'],
-  keyGenerator: ['keyFn', 'keyFn'],
-  handler: ['onLimited', 'onLimited'],
-  requestWasSuccessful: ['outcome', 'outcome'],
-  skipSuccessfulRequests: ['count', "count: 'failures' with an outcome"],
-  skipFailedRequests: ['count', "count: 'successes' with an outcome"],
-  standardHeaders: ['headers', 'headers: { standard }'],
-  legacyHeaders: ['headers', 'headers: { legacy }'],
-  passOnStoreError: ['failMode', 'failMode'],
-};
+  /** Takes the reading that another process left in its copy of this check. */
+  take(reading: Omit<Reading, 'scope' | 'limit' | 'allowed'>, blockStarted = false): void {
+    this.reason = reading.reason;
+    this.remaining = reading.remaining;
+    this.retryAfterMs = reading.retryAfterMs;
+    this.moreAfterMs = reading.moreAfterMs;
+    this.resetAfterMs = reading.resetAfterMs;
+    this.blockStarted = blockStarted;
+  }
 
-function suggestion(name: string, known: readonly string[]): string | undefined {
-  const [option = '', hint] = Object.hasOwn(ELSEWHERE, name) ? (ELSEWHERE[name] ?? []) : [];
-  if (known.includes(option)) return hint;
-  return known.find(candidate => candidate.toLowerCase().startsWith(name.slice(0, 4).toLowerCase()));
-}
+  /** The reading as plain data. Written out and not spread, which costs several times as much. */
+  get reading(): Reading {
+    const { scope, capacity } = this.rule;
+    const { allowed, reason, remaining, retryAfterMs, moreAfterMs, resetAfterMs } = this;
+    return { scope, allowed, reason, limit: capacity, remaining, retryAfterMs, moreAfterMs, resetAfterMs };
+  }
 
-/** A mistyped option would otherwise do nothing, silently: in a rate limiter that is a hole. */
-export function knownOptions(options: object, known: readonly string[], where: string): void {
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    const near = suggestion(name, known);
-    throw typeError(
-      'ERR_LIMITKEEPER_UNKNOWN_OPTION',
-      `unknown option ${JSON.stringify(name)} in ${where}.${near === undefined ? '' : ` Did you mean ${near}?`} Known are: ${known.join(', ')}.`,
-      { option: where.startsWith('rules[') ? `${where}.${name}` : name },
-    );
+  /** The reading with what a client is told of its rule, as plain data. */
+  get described(): RuleReading {
+    const { scope, capacity, shadow } = this.rule;
+    const { allowed, reason, remaining, retryAfterMs, moreAfterMs, resetAfterMs, windowMs } = this;
+    return {
+      scope,
+      allowed,
+      reason,
+      limit: capacity,
+      remaining,
+      retryAfterMs,
+      moreAfterMs,
+      resetAfterMs,
+      windowMs,
+      shadow,
+    };
   }
 }

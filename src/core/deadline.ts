@@ -1,3 +1,5 @@
+import type { AsyncResource } from 'node:async_hooks';
+import { nodeAsyncHooks } from './builtin.js';
 import { Flying, InFlight } from './in-flight.js';
 
 /** One call that is waited for: the base of its class. {@link Deadlines} keeps these fields. */
@@ -21,6 +23,8 @@ export class Deadlines<T extends Pending> {
   readonly #tickMs: number;
   readonly #onLate: (call: T) => void;
   readonly #pending = new InFlight<T>();
+  /** A timer keeps the context that it was made in: this one, and not for ever that of the first request. */
+  readonly #home: AsyncResource;
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   #tickDue = 0;
@@ -29,6 +33,7 @@ export class Deadlines<T extends Pending> {
   constructor(timeoutMs: number, onLate: (call: T) => void) {
     this.#timeoutMs = timeoutMs;
     this.#onLate = onLate;
+    this.#home = new (nodeAsyncHooks().AsyncResource)('limitkeeper.deadlines');
     // An eighth: a call is found late at most that much after its deadline.
     this.#tickMs = Math.max(1, Math.floor(timeoutMs / 8));
   }
@@ -49,9 +54,13 @@ export class Deadlines<T extends Pending> {
     this.#running = true;
     this.#tickDue = now + this.#tickMs;
     // One timer for good, never one per call.
-    if (this.#timer === undefined) this.#timer = setTimeout(this.#tick, this.#tickMs).unref();
+    if (this.#timer === undefined) this.#home.runInAsyncScope(this.#start);
     else this.#timer.refresh();
   }
+
+  readonly #start = (): void => {
+    this.#timer = setTimeout(this.#tick, this.#tickMs).unref();
+  };
 
   readonly #tick = (): void => {
     setImmediate(this.#check, performance.now());

@@ -1,34 +1,25 @@
 import { algorithms, NONE } from '../algorithms/index.js';
 import { CELL_VERSION, NO_HOLDS } from './cell.js';
 import type { Cell, Counter } from './cell.js';
+import type { Check } from './check.js';
 import { decide } from './decide.js';
-import type { Reading } from './decision.js';
-import type { Batch } from './operation.js';
-import { Check } from './rule-check.js';
 
-export interface Outcome {
-  /** One per item, in order; see {@link decide}. */
-  readonly readings: readonly Reading[];
-  /** The cells as they now are, in order; `undefined` where nothing is left to store. The very object that was passed in where nothing changed. */
-  readonly cells: readonly (Cell | undefined)[];
-  /** The items whose automatic block started in this call. */
-  readonly blockStarted: readonly number[];
-}
-
-/** `decide` for who keeps cells: `cells[i]` is the cell of `batch[i]`. None of them is changed. */
-export function decideCells(batch: Batch, cells: readonly (Cell | undefined)[], now: number): Outcome {
-  const checks = batch.map(({ rule, subject, operation }, i) => {
-    const check = new Check(rule, subject, operation);
+/**
+ * `decide` for who keeps cells: `cells[i]` is the cell of `checks[i]`, which nobody has decided yet. Answers the cells as they
+ * now are, `undefined` where nothing is left to store, and the very object that was passed in where nothing changed. None of
+ * those passed in is changed.
+ */
+export function decideCells(
+  checks: readonly Check[],
+  cells: readonly (Cell | undefined)[],
+  now: number,
+): (Cell | undefined)[] {
+  checks.forEach((check, i) => {
     const cell = cells[i];
     if (cell !== undefined) load(check, cell);
-    return check;
   });
   decide(checks, now);
-  return {
-    readings: checks.map(({ reading }) => reading),
-    cells: checks.map((check, i) => (check.changed ? saved(check, cells[i], now) : cells[i])),
-    blockStarted: checks.flatMap(({ blockStarted }, i) => (blockStarted ? [i] : [])),
-  };
+  return checks.map((check, i) => (check.changed ? saved(check, cells[i], now) : cells[i]));
 }
 
 const isOf = (counter: Counter, { rule }: Check): boolean =>

@@ -5,7 +5,7 @@ import type { Block } from './block.js';
 import { changeHolds, heldUnits, lapseTime, NO_HOLDS } from './cell.js';
 import type { Reason } from './decision.js';
 import { decides } from './operation.js';
-import type { Check } from './rule-check.js';
+import type { Check } from './check.js';
 
 /**
  * The specification of every decision, as one function that reads nothing but its arguments: what each operation does to

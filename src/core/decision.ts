@@ -1,5 +1,5 @@
 import { COOL_DOWN_MS } from './breaker.js';
-import type { Plan, Rule } from './rule.js';
+import type { Plan } from './rule.js';
 
 /**
  * Why: `ok` passes; `blocked`: a block stands; `cost`: more than the capacity, can never pass; `limit`: the units used
@@ -78,50 +78,21 @@ export interface Decision {
   readonly degraded?: 'open' | 'closed' | 'local';
 }
 
-// Here and below objects are written out and not spread: they are made for every request, and a spread costs several
-// times as much.
-export function describe(rule: Rule, reading: Reading): RuleReading {
-  return {
-    scope: reading.scope,
-    allowed: reading.allowed,
-    reason: reading.reason,
-    limit: reading.limit,
-    remaining: reading.remaining,
-    retryAfterMs: reading.retryAfterMs,
-    moreAfterMs: reading.moreAfterMs,
-    resetAfterMs: reading.resetAfterMs,
-    windowMs: policyWindowMs(rule),
-    shadow: rule.shadow,
-  };
-}
-
-/** For a bucket the time to refill it from empty, which is the window where burst = limit. */
-function policyWindowMs(rule: Rule): number {
-  const isBucket = rule.algorithm === 'token-bucket' || rule.algorithm === 'leaky-bucket';
-  return isBucket ? Math.ceil((rule.capacity * rule.windowMs) / rule.limit) : rule.windowMs;
-}
-
-export function fold(readings: readonly RuleReading[], at: number, degraded?: 'local'): Decision {
-  let binding: RuleReading | undefined;
+/** The reading that the flat fields of a decision are those of; `undefined` where no enforced rule took part. */
+export function bindingOf<R extends RuleReading>(readings: readonly R[]): R | undefined {
+  let binding: R | undefined;
   for (const reading of readings) {
     if (!reading.shadow && (binding === undefined || bindsTighter(reading, binding))) binding = reading;
   }
-  const decision: Decision =
-    binding === undefined
-      ? { ...unlimited(at), readings }
-      : {
-          allowed: binding.allowed,
-          reason: binding.reason,
-          scope: binding.scope,
-          limit: binding.limit,
-          remaining: binding.remaining,
-          retryAfterMs: binding.retryAfterMs,
-          moreAfterMs: binding.moreAfterMs,
-          resetAfterMs: binding.resetAfterMs,
-          at,
-          readings,
-        };
-  return degraded === undefined ? decision : { ...decision, degraded };
+  return binding;
+}
+
+/** Written out and not spread, which costs several times as much: it may be made for every request. */
+export function fold(readings: readonly RuleReading[], at: number): Decision {
+  const binding = bindingOf(readings);
+  if (binding === undefined) return { ...unlimited(at), readings };
+  const { allowed, reason, scope, limit, remaining, retryAfterMs, moreAfterMs, resetAfterMs } = binding;
+  return { allowed, reason, scope, limit, remaining, retryAfterMs, moreAfterMs, resetAfterMs, at, readings };
 }
 
 /** Refusing before allowing; then the longest wait, or the fewest remaining. Ties stay with the first. */

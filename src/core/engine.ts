@@ -1,21 +1,24 @@
-import { nodeCrypto } from './builtin.js';
-import { describe, fold, uncounted, unlimited } from './decision.js';
-import type { Decision, Receipt, ReceiptEntry, RuleReading } from './decision.js';
+import type { Check } from './check.js';
 import { Events } from './events.js';
 import type { FailMode } from './events.js';
 import type { LimitkeeperError } from './errors.js';
 import { Guard } from './guard.js';
-import type { Answer, Conclude } from './guard.js';
+import type { Sequel } from './guard.js';
 import { Flying, InFlight } from './in-flight.js';
 import { isPromise } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
-import type { Batch, BatchItem } from './operation.js';
+import { OPERATOR_DEADLINE_MS, operatorCall, waitAtMost } from './operator-call.js';
+import { outageOf } from './outage.js';
+import type { Outage } from './outage.js';
 import { StandIn } from './stand-in.js';
-import type { BatchResult, Store, StoredCell, SyncStore } from './store.js';
+import type { Store, StoredCell, SyncStore } from './store.js';
+import { Verdict } from './verdict.js';
 
 export interface EngineOptions {
   readonly store: Store;
+  /** In which it counts, for a warning that the store is away. */
+  readonly scopes: readonly string[];
   readonly failMode: FailMode;
   readonly storeTimeoutMs: number;
   /** Makes the store that decides while the real one is away (`failMode: 'local'`). */
@@ -32,13 +35,9 @@ class Work extends Flying {
   }
 }
 
-/** Receipts are told apart across processes; the counter makes them cheap. */
-let receiptPrefix: string | undefined;
-let receipts = 0;
-
 /**
- * Runs batches on a store, behind its guard: folds readings into decisions, answers in the fail mode when the store does
- * not, tells the listeners. Knows nothing of subjects in plain, of Express, or of where batches come from.
+ * Has checks decided by a store, behind its guard: answers in the fail mode when the store does not, tells the listeners.
+ * Knows nothing of subjects in plain, of Express, or of where checks come from.
  */
 export class Engine {
   readonly events = new Events();
@@ -46,6 +45,9 @@ export class Engine {
   readonly failMode: FailMode;
   readonly #guard: Guard;
   readonly #standIn: StandIn;
+  readonly #outage: Outage;
+  /** Twice the deadline: a call gets it once more where something blocked the event loop. */
+  readonly #patienceMs: number;
   #degraded = false;
   readonly #underWay = new InFlight<Work>();
 
@@ -54,26 +56,40 @@ export class Engine {
     this.failMode = options.failMode;
     this.#standIn = new StandIn(options.store, options.localStore);
     this.#guard = new Guard(options.store, options.storeTimeoutMs);
+    this.#patienceMs = Math.max(OPERATOR_DEADLINE_MS, 2 * options.storeTimeoutMs);
+    this.#outage = outageOf(options.store);
+    this.#outage.concerns(options.scopes, options.failMode);
   }
 
   /**
-   * Decides a batch of consume, peek and reserve. Never throws, never rejects.
+   * Decides consume, peek and reserve. Never throws, never rejects.
    *
    * @param quiet somebody only looks: listeners hear nothing of the verdict.
    */
-  decide(batch: Batch, quiet = false): MaybePromise<Decision> {
+  decide(checks: readonly Check[], quiet = false): MaybePromise<Verdict> {
     // Only stores own time, but no store is asked here.
-    if (batch.length === 0) return this.#announce(batch, unlimited(Date.now()), quiet);
-    return this.#guard.run(batch, quiet ? this.#concludeLook : this.#concludeDecision);
+    if (checks.length === 0) return this.#announce(new Verdict(checks, Date.now(), undefined), quiet);
+    return this.#guard.run(checks, quiet ? this.#look : this.#decision);
   }
 
-  readonly #concludeDecision: Conclude<Decision> = (answer, batch) => this.#concluded(answer, batch, false);
-  readonly #concludeLook: Conclude<Decision> = (answer, batch) => this.#concluded(answer, batch, true);
+  readonly #decision: Sequel<Verdict> = this.#deciding(false);
+  readonly #look: Sequel<Verdict> = this.#deciding(true);
 
-  #concluded(answer: Answer, batch: Batch, quiet: boolean): Decision {
-    if (!answer.ok) return this.#decideDegraded(batch, answer.error, quiet);
-    if (answer.result.repeated !== true) this.#recovered();
-    return this.#decided(batch, answer.result, quiet);
+  #deciding(quiet: boolean): Sequel<Verdict> {
+    return {
+      answered: (checks, at) => {
+        if (this.#degraded && checks[0]?.repeated !== true) this.#recovered();
+        return this.#decided(checks, at, quiet);
+      },
+      failed: (checks, error) => {
+        this.#failed(error, false);
+        if (this.failMode !== 'local')
+          return this.#announce(new Verdict([], Date.now(), this.failMode), quiet);
+        // Afresh: the store may yet write into the others.
+        const again = checks.map(check => check.with(check.operation));
+        return this.#decided(again, this.#standIn.decide(again), quiet, 'local');
+      },
+    };
   }
 
   /**
@@ -81,33 +97,44 @@ export class Engine {
    *
    * @param local the decision that this belongs to was made by the local store: the effect goes there.
    */
-  effect(batch: Batch, local = false): MaybePromise<Decision> {
-    if (batch.length === 0) return unlimited(Date.now());
-    if (local) return this.#effectLocally(batch);
-    return this.track(this.#guard.run(batch, this.#concludeEffect));
+  effect(checks: readonly Check[], local = false): MaybePromise<Verdict> {
+    if (checks.length === 0) return new Verdict(checks, Date.now(), undefined);
+    if (local) return this.#effectLocally(checks);
+    return this.track(this.#guard.run(checks, this.#effect));
   }
 
-  readonly #concludeEffect: Conclude<Decision> = (answer, batch) => {
-    if (!answer.ok) return this.#effectFailed(batch, answer.error);
-    this.#recovered();
-    this.#standIn.follow(batch);
-    this.#announceBlocks(batch, answer.result);
-    return standing(batch, answer.result);
+  readonly #effect: Sequel<Verdict> = {
+    answered: (checks, at) => {
+      if (this.#degraded) this.#recovered();
+      this.#standIn.follow(checks);
+      this.#announceBlocks(checks, at);
+      return new Verdict(checks, at, undefined);
+    },
+    failed: (checks, error) => {
+      const isLocal = this.failMode === 'local';
+      this.#failed(error, !isLocal || checks.some(isBound));
+      if (!isLocal || checks.every(isBound)) return new Verdict([], Date.now(), this.failMode);
+      return this.#effectLocally(checks.map(check => check.with(isBound(check) ? LOOK : check.operation)));
+    },
   };
 
   /**
    * Forgets a subject in one scope, here and in the store that decides while the real one is away.
    *
-   * @returns what the store removed. Rejects when it fails; there is no deadline.
+   * @returns what the store removed. Rejects when it fails, or has not answered in 5 s.
    */
   async forget(subjectHash: string, scope: string): Promise<readonly StoredCell[]> {
-    const removed = await this.store.reset(subjectHash, scope);
+    const removed = await operatorCall(this.store, 'reset', () => this.store.reset(subjectHash, scope));
     await this.#standIn.forget(subjectHash, scope);
     return removed;
   }
 
-  /** Resolves once every effect under way has been answered. */
+  /** Resolves once every effect under way has been answered, or has had the time for it. */
   async settled(): Promise<void> {
+    await waitAtMost(this.#patienceMs, this.#allSettled());
+  }
+
+  async #allSettled(): Promise<void> {
     while (this.#underWay.size > 0) {
       await Promise.allSettled(this.#underWay.list().map(({ promise }) => promise));
     }
@@ -125,33 +152,19 @@ export class Engine {
     return work;
   }
 
-  #decided(batch: Batch, result: BatchResult, quiet: boolean, degraded?: 'local'): Decision {
-    const decision = standing(batch, result, degraded);
-    if (decision.allowed) addReceipt(decision, batch, degraded !== undefined);
-    this.#announceBlocks(batch, result);
-    return this.#announce(batch, decision, quiet);
+  #decided(checks: readonly Check[], at: number, quiet: boolean, degraded?: 'local'): Verdict {
+    this.#announceBlocks(checks, at);
+    return this.#announce(new Verdict(checks, at, degraded), quiet);
   }
 
-  #decideDegraded(batch: Batch, error: LimitkeeperError, quiet: boolean): Decision {
-    this.#failed(error, false);
-    if (this.failMode === 'local') return this.#decided(batch, this.#standIn.apply(batch), quiet, 'local');
-    return this.#announce(batch, uncounted(this.failMode, Date.now()), quiet);
-  }
-
-  #effectFailed(batch: Batch, error: LimitkeeperError): Decision {
-    const isLocal = this.failMode === 'local';
-    this.#failed(error, !isLocal || batch.some(isBound));
-    if (!isLocal || batch.every(isBound)) return uncounted(this.failMode, Date.now());
-    return this.#effectLocally(batch.map(item => (isBound(item) ? { ...item, operation: LOOK } : item)));
-  }
-
-  #effectLocally(batch: Batch): Decision {
-    const result = this.#standIn.apply(batch);
-    this.#announceBlocks(batch, result);
-    return standing(batch, result, 'local');
+  #effectLocally(checks: readonly Check[]): Verdict {
+    const at = this.#standIn.decide(checks);
+    this.#announceBlocks(checks, at);
+    return new Verdict(checks, at, 'local');
   }
 
   #failed(error: LimitkeeperError, dropped: boolean): void {
+    this.#outage.failed(error);
     this.events.emit('store-error', { error, dropped });
     if (this.#degraded) return;
     this.#degraded = true;
@@ -159,91 +172,39 @@ export class Engine {
   }
 
   #recovered(): void {
-    if (!this.#degraded) return;
     this.#degraded = false;
+    this.#outage.ended();
     this.events.emit('recovered', {});
   }
 
-  #announce(batch: Batch, decision: Decision, quiet: boolean): Decision {
+  #announce(verdict: Verdict, quiet: boolean): Verdict {
     const { events } = this;
-    if (quiet) return decision;
-    const name = decision.allowed ? 'allowed' : 'refused';
+    if (quiet || events.isSilent) return verdict;
+    const name = verdict.allowed ? 'allowed' : 'refused';
     if (events.has(name)) {
-      const { scope } = decision;
-      const subjectHash = batch.find(item => item.rule.scope === scope)?.subject.hash ?? null;
-      events.emit(name, { scope, subjectHash, decision });
+      const { scope = null, subject } = verdict.binding ?? {};
+      events.emit(name, { scope, subjectHash: subject?.hash ?? null, decision: verdict.decision });
     }
     if (events.has('shadow-refused')) {
-      decision.readings.forEach((reading, i) => {
-        if (reading.shadow && !reading.allowed)
-          this.#tellOf('shadow-refused', batch, i, reading, decision.at);
-      });
+      for (const check of verdict.checks) {
+        if (check.shadow && !check.allowed) this.#tellOf('shadow-refused', check, verdict.at);
+      }
     }
-    return decision;
+    return verdict;
   }
 
-  #announceBlocks(batch: Batch, result: BatchResult): void {
-    if (!this.events.has('blocked')) return;
-    for (const i of result.blockStarted) {
-      const [item, reading] = [batch[i], result.readings[i]];
-      if (item === undefined || reading === undefined) continue;
-      this.#tellOf('blocked', batch, i, describe(item.rule, reading), result.at);
-    }
+  #announceBlocks(checks: readonly Check[], at: number): void {
+    if (this.events.isSilent || !this.events.has('blocked')) return;
+    for (const check of checks) if (check.blockStarted) this.#tellOf('blocked', check, at);
   }
 
-  #tellOf(
-    name: 'blocked' | 'shadow-refused',
-    batch: Batch,
-    i: number,
-    reading: Decision['readings'][number],
-    at: number,
-  ): void {
-    const item = batch[i];
-    if (item === undefined) return;
-    this.events.emit(name, { scope: item.rule.scope, subjectHash: item.subject.hash, reading, at });
+  #tellOf(name: 'blocked' | 'shadow-refused', check: Check, at: number): void {
+    const { scope, subject, described } = check;
+    this.events.emit(name, { scope, subjectHash: subject.hash, reading: described, at });
   }
 }
 
 /** A settle or refund speaks of units that lie in the store that is away: holds lapse by themselves. */
-function isBound({ operation: { type } }: BatchItem): boolean {
+function isBound({ operation: { type } }: Check): boolean {
   return type === 'settle' || type === 'refund';
 }
-
-/** How things stand after a batch. Lists are made at their length: one that grows from nothing takes 17 places at once. */
-function standing(batch: Batch, { readings, at }: BatchResult, degraded?: 'local'): Decision {
-  const described = new Array<RuleReading>(batch.length);
-  for (let i = 0; i < batch.length; i += 1) {
-    const [item, reading] = [batch[i], readings[i]];
-    if (item !== undefined && reading !== undefined) described[i] = describe(item.rule, reading);
-  }
-  return fold(described, at, degraded);
-}
-
-const consumes = ({ operation }: BatchItem): boolean => operation.type === 'consume';
-
-/** A receipt names what one kind of operation took: what was consumed, or else the reservations. */
-function addReceipt(decision: Mutable<Decision>, batch: Batch, local: boolean): void {
-  const kind = batch.some(consumes) ? 'consume' : 'reserve';
-  let rules: ReceiptEntry[] | undefined;
-  for (let i = 0; i < batch.length; i += 1) {
-    const item = batch[i];
-    if (item?.operation.type !== kind || decision.readings[i]?.allowed !== true) continue;
-    const { rule, operation } = item;
-    const entry = { scope: rule.scope, cost: operation.cost, plan: rule.plan };
-    if (rules === undefined) rules = [entry];
-    else rules.push(entry);
-  }
-  if (rules === undefined) return;
-  receiptPrefix ??= nodeCrypto().randomUUID();
-  receipts += 1;
-  const receipt: Mutable<Receipt> = {
-    id: `${receiptPrefix}-${String(receipts)}`,
-    kind,
-    at: decision.at,
-    rules,
-  };
-  if (local) receipt.local = true;
-  decision.receipt = receipt;
-}
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'ERR_LIMITKEEPER_WEAK_KEY'
   | 'ERR_LIMITKEEPER_STORE_TIMEOUT'
   | 'ERR_LIMITKEEPER_STORE_SUSPENDED'
+  | 'ERR_LIMITKEEPER_STORE_RIGHTS'
   | 'ERR_LIMITKEEPER_STORE';
 
 /** What every error of the library carries beside its message. */

@@ -1,4 +1,4 @@
-import { oneOf } from './check.js';
+import { oneOf } from './validate.js';
 import type { Decision, RuleReading } from './decision.js';
 import { received, typeError } from './errors.js';
 import type { LimitkeeperError } from './errors.js';
@@ -82,6 +82,11 @@ export class Events {
       listeners.delete(entry);
       if (listeners.size === 0 && this.#listeners.get(name) === listeners) this.#listeners.delete(name);
     };
+  }
+
+  /** Nobody listens to anything. */
+  get isSilent(): boolean {
+    return this.#listeners.size === 0;
   }
 
   /** Is anybody listening? Events that cost something to make are made only then. */

@@ -1,4 +1,4 @@
-import { knownOptions, oneOf, plainObject, wholeNumber } from './check.js';
+import { knownOptions, oneOf, plainObject, wholeNumber } from './validate.js';
 import { Engine } from './engine.js';
 import { rangeError, received, receivedSecret, typeError } from './errors.js';
 import type { FailMode } from './events.js';
@@ -12,7 +12,10 @@ import type { Hashing } from './subject.js';
 export interface LimiterRule extends RuleSettings {
   /** Units a window, a whole number; 0 refuses all. */
   readonly limit?: number;
-  /** Seconds; 0.5 is half a second. */
+  /**
+   * Seconds; 0.5 is half a second. With a small limit take `algorithm: 'fixed-window'`: with the default, `sliding-window`,
+   * `limit: 1, windowSec: 60` waits for 120 s.
+   */
   readonly windowSec?: number;
   /** Units that a call takes where it names none. Default 1. */
   readonly cost?: number;
@@ -69,17 +72,49 @@ export const SETTING_OPTIONS = [
   'ipv6Prefix',
 ] as const satisfies readonly (keyof LimiterSettings)[];
 
+/** What only the middleware can do, because it sees requests, and what a caller does in its place. */
+const OF_THE_MIDDLEWARE: Readonly<Record<string, string>> = {
+  keyFn: 'createLimiter is told the subject with each call, consume(subject)',
+  when: 'with createLimiter call only where the rule applies',
+  skip: 'with createLimiter call only where the limit applies',
+  plan: 'createLimiter is told the plan with each call, consume(subject, { plan })',
+  count: 'with createLimiter peek first, and charge(subject) what turns out to count',
+  strict: 'with createLimiter reserve first, and settle or release what turns out not to count',
+  outcome: 'with createLimiter peek first, and charge(subject) what turns out to count',
+  resetOnSuccess: 'with createLimiter call forgive(subject)',
+  reserve: 'with createLimiter call reserve(subject)',
+  onLimited: 'createLimiter answers with a decision, of which allowed is false',
+  message: 'createLimiter sends no answer; problemBody(decision, { detail }) makes one',
+  headers: 'createLimiter sends no headers; decisionHeaders(decision) makes them',
+  countPreflight: 'createLimiter sees no requests',
+};
+
+function adviseMiddleware(name: string): string | undefined {
+  if (!Object.hasOwn(OF_THE_MIDDLEWARE, name)) return undefined;
+  return `It is an option of rateLimit, the middleware; ${OF_THE_MIDDLEWARE[name] ?? ''}.`;
+}
+
 /** @throws TypeError or RangeError that names the option, what was expected and what came. */
 export function limiterEntries(options: LimiterOptions): readonly LimiterEntry[] {
   plainObject(options, 'options');
   if (!('rules' in options)) {
-    knownOptions(options, [...RULE_OPTIONS, ...SETTING_OPTIONS], 'the options of a limiter of one rule');
+    knownOptions(
+      options,
+      [...RULE_OPTIONS, ...SETTING_OPTIONS],
+      'the options of a limiter of one rule',
+      adviseMiddleware,
+    );
     return [entryOf(options, '')];
   }
-  knownOptions(options, ['rules', ...SETTING_OPTIONS], 'the options of a limiter with rules');
+  knownOptions(
+    options,
+    ['rules', ...SETTING_OPTIONS],
+    'the options of a limiter with rules',
+    adviseMiddleware,
+  );
   const entries = ruleList(options.rules).map((rule, i) => {
     const where = `rules[${String(i)}]`;
-    knownOptions(plainObject(rule, where), RULE_OPTIONS, where);
+    knownOptions(plainObject(rule, where), RULE_OPTIONS, where, adviseMiddleware);
     return entryOf(rule as LimiterRule, `${where}.`);
   });
   checkScopesDiffer(entries.map(({ template }) => template.scope));
@@ -128,11 +163,17 @@ export function checkCost(cost: unknown, option: string): number {
   });
 }
 
-export function makeEngine(settings: LimiterSettings, factories: StoreFactories): Engine {
+/** @param scopes in which it will count */
+export function makeEngine(
+  settings: LimiterSettings,
+  factories: StoreFactories,
+  scopes: readonly string[],
+): Engine {
   const { store, failMode = 'open', storeTimeoutMs = 250 } = settings;
   oneOf(failMode, 'failMode', ['open', 'closed', 'local']);
   return new Engine({
     store: store === undefined ? factories.defaultStore() : checkStore(store),
+    scopes,
     failMode,
     storeTimeoutMs: checkRange(storeTimeoutMs, 'storeTimeoutMs', 1, 60_000),
     localStore: factories.localStore,

@@ -1,16 +1,18 @@
 import { costFor } from './call.js';
+import { Check } from './check.js';
 import type { CallOptions, Costs, Reservation, Subjects } from './call.js';
-import { milliseconds } from './check.js';
+import { milliseconds } from './validate.js';
 import type { Decision, Receipt, ReceiptEntry } from './decision.js';
 import type { Engine } from './engine.js';
 import { typeError } from './errors.js';
 import type { EventName, Listener } from './events.js';
 import { hashingOf, limiterEntries, makeEngine } from './limiter-options.js';
 import type { LimiterEntry, LimiterOptions, StoreFactories } from './limiter-options.js';
-import { promised } from './maybe-promise.js';
+import { chain, promised } from './maybe-promise.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { LOOK } from './operation.js';
-import type { BatchItem, HashedSubject, Operation } from './operation.js';
+import type { HashedSubject, Operation } from './operation.js';
+import { operatorCall, WHOLE_STORE_DEADLINE_MS } from './operator-call.js';
 import { receiptOf } from './receipt.js';
 import type { Rule } from './rule.js';
 import { RuleSet, subjectFor } from './rule-set.js';
@@ -18,6 +20,7 @@ import type { HashedSubjects } from './rule-set.js';
 import { spentReceipts } from './spent.js';
 import type { StoredCell } from './store.js';
 import type { Hashing, SubjectKey } from './subject.js';
+import type { Verdict } from './verdict.js';
 
 /** What most calls pass; known to be sound. */
 const NO_OPTIONS: CallOptions = Object.freeze({});
@@ -34,9 +37,9 @@ export class Limiter {
 
   constructor(options: LimiterOptions, factories: StoreFactories) {
     const entries = limiterEntries(options);
-    this.engine = makeEngine(options, factories);
     this.hashing = hashingOf(options);
     this.#rules = new RuleSet(entries, this.hashing);
+    this.engine = makeEngine(options, factories, this.#rules.scopes);
   }
 
   /** The rules, in order, also those that live by plans or are off. */
@@ -56,14 +59,14 @@ export class Limiter {
 
   /** Decides, and takes the cost of every rule when all pass. */
   consume(subject: Subjects, options: CallOptions = NO_OPTIONS): Promise<Decision> {
-    return promised(() =>
+    return decisionOf(() =>
       this.engine.decide(this.#deciding('consume', this.#rules.hashAll(subject), options)),
     );
   }
 
   /** The verdict as things stand, e.g. to show what is left. Takes nothing, starts nothing. */
   peek(subject: Subjects, options: CallOptions = NO_OPTIONS): Promise<Decision> {
-    return promised(() =>
+    return decisionOf(() =>
       this.engine.decide(this.#deciding('peek', this.#rules.hashAll(subject), options), true),
     );
   }
@@ -71,7 +74,7 @@ export class Limiter {
   /** Decides like consume, but holds the units until they are settled, released, or lapse (`holdSec`). */
   async reserve(subject: Subjects, options: CallOptions = NO_OPTIONS): Promise<Reservation> {
     const subjects = this.#rules.hashAll(subject);
-    const decision = await this.engine.decide(this.#deciding('reserve', subjects, options));
+    const { decision } = await this.engine.decide(this.#deciding('reserve', subjects, options));
     return {
       decision,
       settle: async actual => this.#settle(subjects, decision, actual),
@@ -128,9 +131,11 @@ export class Limiter {
     return this.#each(subject, () => ({ type: 'forgive' }));
   }
 
-  /** All that the store keeps of a subject, in every scope. Rejects when the store fails. */
+  /** All that the store keeps of a subject, in every scope. Rejects when the store fails, or has not answered in 5 s. */
   async inspect(subject: SubjectKey | HashedSubject): Promise<readonly StoredCell[]> {
-    return this.engine.store.inspect(this.#rules.hash(subject).hash);
+    const { hash } = this.#rules.hash(subject);
+    const { store } = this.engine;
+    return operatorCall(store, 'inspect', () => store.inspect(hash));
   }
 
   /** Listens; the function that comes back ends it. */
@@ -138,23 +143,23 @@ export class Limiter {
     return this.engine.events.on(name, listener);
   }
 
-  /** Forgets every subject in the scopes of this limiter. Rejects when the store fails. */
+  /** Forgets every subject in the scopes of this limiter. Rejects when the store fails, or has not ended within a minute. */
   async resetAll(): Promise<void> {
-    await this.engine.store.clear(this.scopes);
+    const { store } = this.engine;
+    await operatorCall(store, 'clear', () => store.clear(this.scopes), WHOLE_STORE_DEADLINE_MS);
   }
 
-  /** Waits for everything that is still being settled. The store stays open: it may serve others. */
+  /**
+   * Waits for everything that is still being settled: for 5 s at most, or twice `storeTimeoutMs` where that is more. The store
+   * stays open: it may serve others.
+   */
   async close(): Promise<void> {
     await this.engine.settled();
   }
 
-  #deciding(
-    type: 'consume' | 'peek' | 'reserve',
-    subjects: HashedSubjects,
-    options: CallOptions,
-  ): BatchItem[] {
+  #deciding(type: 'consume' | 'peek' | 'reserve', subjects: HashedSubjects, options: CallOptions): Check[] {
     if (options !== NO_OPTIONS) this.#rules.check(options, ['cost', 'plan']);
-    const batch: BatchItem[] = [];
+    const checks: Check[] = [];
     for (const entry of this.entries) {
       const { scope } = entry.template;
       const rule = this.#rules.ruleOf(entry, options.plan);
@@ -166,24 +171,23 @@ export class Limiter {
           `no subject for scope ${JSON.stringify(scope)}: name one for every scope.`,
         );
       }
-      batch.push({ rule, subject, operation: { type, cost: costFor(options.cost, scope, entry.cost) } });
+      checks.push(new Check(rule, subject, { type, cost: costFor(options.cost, scope, entry.cost) }));
     }
-    return batch;
+    return checks;
   }
 
   /** An operation on every rule, or on those for which the subjects name one. */
-  #each(
+  async #each(
     subject: Subjects,
     operation: (scope: string) => Operation,
     ruleOf = (entry: LimiterEntry): Rule | undefined => this.#rules.anyRuleOf(entry),
-  ): MaybePromise<Decision> {
+  ): Promise<Decision> {
     const parts = this.#parts(this.#rules.hashAll(subject), ruleOf);
-    return this.engine.effect(
-      parts.map(({ rule, subject: item }) => ({ rule, subject: item, operation: operation(rule.scope) })),
-    );
+    const checks = parts.map(part => new Check(part.rule, part.subject, operation(part.rule.scope)));
+    return (await this.engine.effect(checks)).decision;
   }
 
-  #settle(subjects: HashedSubjects, receipt: Decision | Receipt, actual: Costs): MaybePromise<Decision> {
+  #settle(subjects: HashedSubjects, receipt: Decision | Receipt, actual: Costs): Promise<Decision> {
     return this.#spend('reserve', subjects, receipt, actual, (entry, units, at) => ({
       type: 'settle',
       at,
@@ -192,13 +196,13 @@ export class Limiter {
     }));
   }
 
-  #spend(
+  async #spend(
     kind: Receipt['kind'],
     subjects: HashedSubjects,
     kept: Decision | Receipt,
     costs: Costs | undefined,
     operation: (entry: ReceiptEntry, units: number, at: number) => Operation,
-  ): MaybePromise<Decision> {
+  ): Promise<Decision> {
     if (costs !== undefined) this.#rules.checkCosts(costs);
     const receipt = receiptOf(kept);
     const taken = new Map(receipt?.rules.map(entry => [entry.scope, entry]));
@@ -210,13 +214,13 @@ export class Limiter {
     const isMeant = receipt?.kind === kind && parts.some(({ rule }) => taken.has(rule.scope));
     // Last of all: a call that throws has not spent it.
     const spends = isMeant && spentReceipts().spend(receipt.id);
-    const batch = parts.map(({ rule, subject }): BatchItem => {
+    const checks = parts.map(({ rule, subject }) => {
       const entry = taken.get(rule.scope);
-      if (!spends || entry === undefined) return { rule, subject, operation: LOOK };
+      if (!spends || entry === undefined) return new Check(rule, subject, LOOK);
       const units = costs === undefined ? entry.cost : costFor(costs, rule.scope, 1);
-      return { rule, subject, operation: operation(entry, units, receipt.at) };
+      return new Check(rule, subject, operation(entry, units, receipt.at));
     });
-    return this.engine.effect(batch, receipt?.local === true);
+    return (await this.engine.effect(checks, receipt?.local === true)).decision;
   }
 
   #parts(
@@ -230,3 +234,9 @@ export class Limiter {
     });
   }
 }
+
+/** Without a turn of the microtask queue where the store answers at once. */
+const decisionOf = (make: () => MaybePromise<Verdict>): Promise<Decision> =>
+  promised(() => chain(make(), plain));
+
+const plain = ({ decision }: Verdict): Decision => decision;

@@ -19,10 +19,7 @@ export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
   return values.some(isPromise) ? Promise.all(values) : (values as T[]);
 }
 
-/**
- * A promise of what `make` answers or throws: an async function without its turns of the microtask queue, which every
- * decision would pay for.
- */
+/** A promise of what `make` answers or throws: an async function without its turns of the microtask queue. */
 export function promised<T>(make: () => MaybePromise<T>): Promise<T> {
   try {
     return Promise.resolve(make());

@@ -1,9 +1,7 @@
-import type { Rule } from './rule.js';
-
 /**
  * What may be done to a cell, as data. Costs and units are whole numbers ≥ 0.
  *
- * `consume`, `peek` and `reserve` decide: a batch is all or nothing over them. The others always take effect.
+ * `consume`, `peek` and `reserve` decide: a call is all or nothing over them. The others always take effect.
  */
 export type Operation =
   | { readonly type: 'consume' | 'peek' | 'reserve'; readonly cost: number }
@@ -23,16 +21,6 @@ export interface HashedSubject {
   /** The hash of each part alone, for the index of blocks. Worked out when first read: most requests never need it. */
   readonly partHashes: readonly string[];
 }
-
-/** One rule of a call: the rule travels with the call, nothing is registered beforehand. */
-export interface BatchItem {
-  readonly rule: Rule;
-  readonly subject: HashedSubject;
-  readonly operation: Operation;
-}
-
-/** All operations of one call, decided at one instant. Invariant: no two items share both scope and subject. */
-export type Batch = readonly BatchItem[];
 
 /** `{ type: 'peek', cost: 0 }`: how things stand, for operations that ask nothing. */
 export const LOOK: Operation = { type: 'peek', cost: 0 };

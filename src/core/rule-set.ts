@@ -1,6 +1,6 @@
 import { isPlanMap, isSubjectMap, planFor } from './call.js';
 import type { CallOptions, Costs, Subjects } from './call.js';
-import { knownOptions, plainObject } from './check.js';
+import { knownOptions, plainObject } from './validate.js';
 import { rangeError, received, typeError } from './errors.js';
 import { checkCost } from './limiter-options.js';
 import type { LimiterEntry } from './limiter-options.js';
@@ -30,6 +30,7 @@ export class RuleSet {
 
   /** @throws TypeError or RangeError for options that would otherwise do nothing, or not what was meant. */
   check(options: CallOptions, known: readonly (keyof CallOptions)[]): void {
+    checkNoCost(options, known);
     knownOptions(plainObject(options, 'the options of a call'), known, 'the options of a call');
     if (options.cost !== undefined) this.checkCosts(options.cost);
     if (isPlanMap(options.plan)) this.#checkScopes(Object.keys(options.plan));
@@ -47,6 +48,13 @@ export class RuleSet {
         { option: 'cost' },
       );
     }
+    if (Object.hasOwn(costs, 'cost') && !this.scopes.includes('cost')) {
+      throw typeError(
+        'ERR_LIMITKEEPER_COST',
+        `cost must be the number itself, or { [scope]: number }, got an object with the name "cost". Write charge(subject, 3), settle(3) or refund(subject, decision, 3).`,
+        { option: 'cost' },
+      );
+    }
     this.#checkScopes(Object.keys(costs));
     for (const [scope, cost] of Object.entries(costs))
       checkCost(cost, `the cost of scope ${JSON.stringify(scope)}`);
@@ -58,6 +66,7 @@ export class RuleSet {
 
   hashAll(subjects: Subjects): HashedSubjects {
     if (!isSubjectMap(subjects)) return this.hash(subjects);
+    checkPlainMap(subjects);
     const entries = Object.entries(subjects);
     this.#checkScopes(entries.map(([scope]) => scope));
     if (entries.length === 0) {
@@ -102,6 +111,34 @@ export class RuleSet {
       `there is no rule of scope ${JSON.stringify(unknown)} here; there are ${this.scopes.join(', ')}.`,
     );
   }
+}
+
+/** `consume('alice', 3)`: what was meant is plain, and so is what to write. */
+function checkNoCost(options: unknown, known: readonly (keyof CallOptions)[]): void {
+  if (typeof options !== 'number' && typeof options !== 'bigint') return;
+  const advice = known.includes('cost')
+    ? `Write the cost as { cost: ${String(options)} }.`
+    : `Known are: ${known.join(', ')}.`;
+  throw typeError(
+    'ERR_LIMITKEEPER_OPTION_TYPE',
+    `the options of a call must be an object, got ${received(options)}. ${advice}`,
+    { option: 'cost' },
+  );
+}
+
+/** A request, a `Map` or any other thing with a class of its own names nobody, whatever its properties are called. */
+function checkPlainMap(subjects: object): void {
+  const prototype: unknown = Object.getPrototypeOf(subjects);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return;
+  const advice =
+    'headers' in subjects
+      ? 'Of a request pass what names its client, e.g. clientIp(req), or a user id.'
+      : 'Pass what names one client, e.g. a user id.';
+  throw typeError(
+    'ERR_LIMITKEEPER_SUBJECT',
+    `a subject must be a key, or a plain object { [scope]: key }, got ${'then' in subjects ? 'a promise (await it)' : 'an object of a class'}. ${advice}`,
+    { option: 'subject' },
+  );
 }
 
 export function subjectFor(subjects: HashedSubjects, scope: string): HashedSubject | undefined {

@@ -1,7 +1,8 @@
 import { algorithms } from '../algorithms/index.js';
 import type { AlgorithmName, AlgorithmRule } from '../algorithms/index.js';
-import { knownOptions, milliseconds, oneOf, wholeNumber } from './check.js';
+import { knownOptions, milliseconds, oneOf, wholeNumber } from './validate.js';
 import { rangeError, received, typeError } from './errors.js';
+import { warnOfMilliseconds } from './looks-like-ms.js';
 
 /** `enforce` refuses; `shadow` counts, blocks and reports but never refuses; `off` is absent. */
 export type Mode = 'enforce' | 'shadow' | 'off';
@@ -192,6 +193,11 @@ function makeRule(settings: RuleSettings, mode: Mode, numbers: RuleNumbers, wher
   const { scope, algorithm = 'sliding-window', align = 'first-hit', holdSec = 60 } = settings;
   const limit = wholeNumber(numbers.limit, `${where}limit`, isBucket(algorithm) ? 1 : 0);
   const windowMs = milliseconds(numbers.windowSec, `${where}windowSec`, { zero: false });
+  const blockMs = Object.freeze(ladder(numbers.blockSec, `${where}blockSec`));
+  const holdMs = milliseconds(holdSec, `${where}holdSec`, { zero: false });
+  warnOfMilliseconds(`${where}windowSec`, windowMs);
+  for (const ms of blockMs) warnOfMilliseconds(`${where}blockSec`, ms);
+  warnOfMilliseconds(`${where}holdSec`, holdMs);
   if (algorithm === 'sliding-log' && limit > MAX_LOG) {
     throw rangeError(
       'ERR_LIMITKEEPER_OPTION_RANGE',
@@ -210,7 +216,6 @@ function makeRule(settings: RuleSettings, mode: Mode, numbers: RuleNumbers, wher
   const capacity = burst ?? (algorithm === 'leaky-bucket' ? 1 : limit);
   checkExactness(capacity, windowMs, `${where}${burst === undefined ? 'limit' : 'burst'}`);
   if (isBucket(algorithm)) checkBucketRate(limit, windowMs, capacity, `${where}burst`);
-  const blockMs = Object.freeze(ladder(numbers.blockSec, `${where}blockSec`));
   const plan = {
     limit,
     windowSec: windowMs / 1000,
@@ -226,7 +231,7 @@ function makeRule(settings: RuleSettings, mode: Mode, numbers: RuleNumbers, wher
     align,
     shadow: mode === 'shadow',
     blockMs,
-    holdMs: milliseconds(holdSec, `${where}holdSec`, { zero: false }),
+    holdMs,
     plan: Object.freeze(plan),
   });
 }
@@ -250,4 +255,9 @@ function checkBucketRate(limit: number, windowMs: number, capacity: number, opti
       `a rate above one unit a millisecond needs a burst of limit / window + 1, got ${String(capacity)}.`,
     { option },
   );
+}
+
+/** What a client is told as the window: for a bucket the time to refill it from empty, which is the window where burst = limit. */
+export function policyWindowMs({ algorithm, limit, windowMs, capacity }: Rule): number {
+  return isBucket(algorithm) ? Math.ceil((capacity * windowMs) / limit) : windowMs;
 }

@@ -1,22 +1,6 @@
 import type { Block } from './block.js';
 import type { Cell } from './cell.js';
-import type { Reading } from './decision.js';
-import type { Batch } from './operation.js';
-
-/** The answer of a store to one batch. */
-export interface BatchResult {
-  /** The store's time at which the batch was decided, Unix ms. */
-  readonly at: number;
-  /** One reading per item, in order; see `decide`. */
-  readonly readings: readonly Reading[];
-  /** The items (by index) whose automatic block started in this call. */
-  readonly blockStarted: readonly number[];
-  /**
-   * The store has repeated an earlier refusal, at once and without asking anybody: right for the caller, but no sign that
-   * what lies behind the store is alive.
-   */
-  readonly repeated?: true;
-}
+import type { Check } from './check.js';
 
 /** One stored cell of a subject, for operators. */
 export interface StoredCell {
@@ -51,9 +35,9 @@ export interface BlockQuery {
  * Where cells live. One object serves any number of limiters; different scopes never share a counter, and the same scope
  * and subject always do.
  *
- * The store owns the clock: it reads the time once for each batch, and two processes that share a store share its time.
- * A rejected or thrown error means that the batch was not decided; the limiter's guard then applies the fail mode. A
- * store never retries a batch that may have been counted.
+ * The store owns the clock: it reads the time once for each call, and two processes that share a store share its time.
+ * A rejected or thrown error means that nothing was decided; the limiter's guard then applies the fail mode. A store
+ * never retries a call that may have been counted.
  */
 export interface Store {
   /**
@@ -62,14 +46,20 @@ export interface Store {
    */
   readonly perProcess?: boolean;
   /**
-   * Decides all items atomically and stores what changed, as {@link decide} defines it. A store that needs no I/O answers
-   * with a value, others with a promise. May be called concurrently. A store on the network that refuses from memory what
-   * it has just refused answers with a value that says `repeated: true`; only a batch that only asks may be answered so.
+   * What the connection of a store on the network last failed with, until it is well again: the `cause` of a call that had
+   * no answer or could not be sent.
+   */
+  readonly lastError?: unknown;
+  /**
+   * Decides all checks atomically, as `decide` defines it, stores what changed, and leaves a reading in each. Answers its
+   * time, Unix ms: a store that needs no I/O at once, others with a promise. May be called concurrently; no two checks of a
+   * call share both scope and subject. A store on the network that refuses from memory what it has just refused answers at
+   * once and marks the checks as `repeated`; only a call that only asks may be answered so.
    *
    * @param deadlineMs how long the caller waits for the answer, e.g. 250. What comes later is thrown away, so a store that
    * can should count nothing then. Left out: it waits.
    */
-  apply(batch: Batch, deadlineMs?: number): BatchResult | Promise<BatchResult>;
+  decide(checks: readonly Check[], deadlineMs?: number): number | Promise<number>;
   /** All cells of one subject, across scopes and windows; an empty list for an unknown one. Writes nothing. */
   inspect(subjectHash: string): StoredCell[] | Promise<StoredCell[]>;
   /** Forgets a subject in one scope or in all. Answers what was removed. */
@@ -84,11 +74,11 @@ export interface Store {
 
 /** A store that needs no I/O, and so cannot be away. */
 export interface SyncStore extends Store {
-  apply(batch: Batch, deadlineMs?: number): BatchResult;
+  decide(checks: readonly Check[], deadlineMs?: number): number;
 }
 
 export const STORE_METHODS = [
-  'apply',
+  'decide',
   'inspect',
   'reset',
   'blocked',

@@ -11,8 +11,9 @@ export interface AddressedRequest {
 
 /**
  * The client's address as Express sees it (`req.ip`, so the setting `trust proxy` decides), in one spelling: IPv4, also
- * where it came as IPv4-mapped IPv6, or the prefix of an IPv6 address, e.g. `2001:db8:0:aa00::/56`; without zone and port.
- * Of a request that Express has not seen it is the address of the socket.
+ * where it came within IPv6 (IPv4-mapped, NAT64, SIIT, 6to4, Teredo), or the prefix of an IPv6 address, e.g.
+ * `2001:db8:0:aa00::/56`; link-local ones whole; without zone and port. Of a request that Express has not seen it is the
+ * address of the socket.
  *
  * A request without an address (its socket is gone, or it came over a unix socket) has the subject `[no address]`. So has
  * one whose `X-Forwarded-For` carries, where a trusted proxy puts the client, something that is no IP address (`unknown`,

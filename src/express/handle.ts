@@ -1,11 +1,12 @@
 import type { Decision, RuleReading } from '../core/decision.js';
 import { costFor } from '../core/call.js';
 import type { Costs } from '../core/call.js';
-import { milliseconds } from '../core/check.js';
+import { milliseconds } from '../core/validate.js';
 import { rangeError, received, typeError } from '../core/errors.js';
 import { checkCost } from '../core/limiter-options.js';
 import type { Operation } from '../core/operation.js';
-import { stateOf } from './request-state.js';
+import { warnOnce } from '../core/warn-once.js';
+import { charges, stateOf } from './request-state.js';
 import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
 
 /** What a handler can see and do of the rules that its request met. */
@@ -14,7 +15,8 @@ export interface RateLimitHandle {
   readonly decision: Decision;
   /**
    * Settles the reservations of this request (rules with `reserve: true`) with the real cost, for all or for each scope.
-   * The first call counts. Rules that also count by outcome charge it when the response ends, if they count it.
+   * The first call counts, also after the response has ended or the client has gone: it then corrects the estimate that was
+   * charged. Rules that also count by outcome charge it when the response ends, if they count it.
    *
    * @throws RangeError `ERR_LIMITKEEPER_UNKNOWN_SCOPE`, `ERR_LIMITKEEPER_COST`
    */
@@ -91,6 +93,8 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
       checkCost(units, `settle: the cost of scope ${JSON.stringify(scope)}`);
     }
   }
+  // A rule that reserves and is no part of this request (`when`, `skip`, an unlimited plan) has nothing to settle either.
+  if (![...state.runs.values()].some(({ reserves }) => reserves)) warnOnce('LIMITKEEPER_NOTHING_RESERVED');
   for (const limiter of state.runs.values()) {
     const named = limiter.rules.filter(
       ({ rule, actual: earlier }) =>
@@ -99,8 +103,11 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
         (typeof actual === 'number' || Object.hasOwn(actual, rule.template.scope)),
     );
     for (const run of named) run.actual = costFor(actual, run.rule.template.scope, run.cost);
+    await limiter.settling;
     // Those that count by outcome wait for it; the others are settled now, so that the units on hold are free at once.
-    const now = named.filter(({ rule, spent }) => rule.count === 'all' && !spent);
+    const now = named.filter(({ rule, spent, estimate }) =>
+      spent ? estimate?.at !== undefined : rule.count === 'all',
+    );
     await settleNow(limiter, now);
   }
   state.writeHeaders();
@@ -108,15 +115,25 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
 
 async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
   const batch = runs.map(run => {
-    const actual = run.actual ?? run.cost;
-    // Nothing is on hold where the store failed open, or where onLimited let a refused request go on.
-    const operation: Operation = run.taken
-      ? { type: 'settle', at: limiter.decidedAt, held: run.cost, actual }
-      : { type: 'charge', units: actual };
+    const operation = settling(limiter, run);
     run.spent = true;
+    if (charges(operation)) run.charged = true;
     return { ...run.item, operation };
   });
   if (batch.length > 0) limiter.settled(await limiter.engine.effect(batch, limiter.local), runs);
+}
+
+/** What makes the units that are charged the real ones. */
+function settling(limiter: LimiterRun, run: RuleRun): Operation {
+  const actual = run.actual ?? run.cost;
+  if (run.estimate?.at !== undefined) {
+    const more = actual - run.estimate.units;
+    return more < 0 ? { type: 'refund', at: run.estimate.at, units: -more } : { type: 'charge', units: more };
+  }
+  // Nothing is on hold where the store failed open, or where onLimited let a refused request go on.
+  return run.taken
+    ? { type: 'settle', at: limiter.decidedAt, held: run.cost, actual }
+    : { type: 'charge', units: actual };
 }
 
 function scopeHandle(state: RequestState, name: string): ScopeHandle {
@@ -124,6 +141,7 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
   const act = async (operation: Operation): Promise<RuleReading | undefined> => {
     if (found === undefined) return undefined;
     const { limiter, run } = found;
+    if (charges(operation)) run.charged = true;
     limiter.settled(await limiter.engine.effect([{ ...run.item, operation }], limiter.local), [run]);
     state.writeHeaders();
     return run.reading;

@@ -19,6 +19,11 @@ export type HeaderOptions =
 export interface Announcement {
   readonly decision: Decision;
   readonly options?: HeaderOptions | undefined;
+  /**
+   * Where it allows, the reading that the `X-RateLimit-*` trio shows in place of the binding one: the tightest of the rules
+   * that counted. `waiting`: none has, and the binding one is shown where no other limiter has anything better.
+   */
+  readonly shown?: RuleReading | 'waiting' | undefined;
 }
 
 /** RFC 9651, section 3.3.1: an Integer has at most 15 digits. */
@@ -75,20 +80,40 @@ function addLegacy(
   announcements: readonly Announcement[],
   retryAfter: RetryAfter,
 ): void {
-  let tightest: Decision | undefined;
-  for (const { decision, options = {} } of announcements) {
+  let tightest: Headline | undefined;
+  for (const { decision, options = {}, shown } of announcements) {
     if (options === false || options.legacy === false || decision.limit === null) continue;
-    if (tightest === undefined || isTighter(decision, tightest)) tightest = decision;
+    const reading = typeof shown === 'object' ? shown : decision;
+    const headline = { reading, at: decision.at, waits: shown === 'waiting' };
+    if (tightest === undefined || goesBefore(headline, tightest)) tightest = headline;
   }
   if (tightest === undefined) return;
-  headers['X-RateLimit-Limit'] = String(whole(tightest.limit ?? 0));
-  headers['X-RateLimit-Remaining'] = String(whole(tightest.remaining ?? 0));
-  const reset = resetTime(tightest, retryAfter);
+  const { reading } = tightest;
+  headers['X-RateLimit-Limit'] = String(whole(reading.limit ?? 0));
+  headers['X-RateLimit-Remaining'] = String(whole(reading.remaining ?? 0));
+  const reset = resetTime(reading, tightest.at, retryAfter);
   if (reset !== undefined) headers['X-RateLimit-Reset'] = String(reset);
 }
 
+/** What one limiter would have the trio say. */
+interface Headline {
+  readonly reading: Pick<Decision, 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetAfterMs'>;
+  readonly at: number;
+  readonly waits: boolean;
+}
+
+/** Refusing first, then what has counted, then the tightest. */
+function goesBefore(a: Headline, b: Headline): boolean {
+  const isSettled = a.reading.allowed === b.reading.allowed && a.waits !== b.waits;
+  return isSettled ? b.waits : isTighter(a.reading, b.reading);
+}
+
 /** Unix seconds. The time of the decision has a fraction of its own, so it is rounded up as well: sleeping until then passes. */
-function resetTime({ allowed, at, resetAfterMs }: Decision, retryAfter: RetryAfter): number | undefined {
+function resetTime(
+  { allowed, resetAfterMs }: Headline['reading'],
+  at: number,
+  retryAfter: RetryAfter,
+): number | undefined {
   if (!allowed) return retryAfter === undefined ? undefined : seconds(at) + retryAfter;
   return resetAfterMs === null ? undefined : seconds(at + resetAfterMs);
 }

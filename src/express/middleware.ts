@@ -5,24 +5,33 @@ import { Limiter } from '../core/limiter.js';
 import type { StoreFactories } from '../core/limiter-options.js';
 import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
-import { limiterOptions, requestRules } from './options.js';
+import { countsByAddress, limiterOptions, requestRules } from './options.js';
 import { markRefusal } from './outcome.js';
+import { isPreflight } from './preflight.js';
+import { PROBLEM_DETAIL } from './problem.js';
 import { refuse } from './refuse.js';
 import { LimiterRun, stateOf } from './request-state.js';
 import type { RequestState } from './request-state.js';
 import { resolveRules } from './resolve.js';
-import { hasLooseEnds, settleBeforeEnd } from './settle.js';
-import type { RateLimitHandler, RateLimitOptions } from './types.js';
+import { hasLooseEnd, hasLooseEnds, settleBeforeEnd } from './settle.js';
+import { TwiceWatch } from './twice-watch.js';
+import type { RateLimitHandler, RateLimitOptions, WebSocketLike } from './types.js';
+import { holdMessages, isWebSocket, speakForSocket, standsForSocket } from './web-socket.js';
 import { CreationWatch, ProxyWatch, warnAboutStore, warnOnce } from './warnings.js';
 
 /** Makes `rateLimit` for the face, which hands the stores in. */
 export function middlewareMaker(factories: StoreFactories): (options: RateLimitOptions) => RateLimitHandler {
   return options => {
     const rules = requestRules(options);
-    const { skip, countPreflight = false, onLimited, message, outcome, headers } = options;
+    const { skip, countPreflight = true, onLimited, message, outcome, headers } = options;
+    const detail = message ?? (options as { readonly [PROBLEM_DETAIL]?: string })[PROBLEM_DETAIL];
     const limiter = new Limiter(limiterOptions(options, rules), factories);
     const { engine, hashing, scopes } = limiter;
-    const proxyWatch = new ProxyWatch();
+    // Who counts by something else has no use for addresses, nor for advice on them.
+    const proxyWatch = rules.some(countsByAddress) ? new ProxyWatch() : undefined;
+    const twiceWatch = new TwiceWatch();
+    const reserves = rules.some(({ reserve }) => reserve);
+    const mayHaveLooseEnds = rules.some(hasLooseEnd);
     const creationWatch = new CreationWatch();
     warnAboutStore(engine.store);
 
@@ -35,10 +44,11 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
         return;
       }
       state.response = res;
-      const run = new LimiterRun(engine, scopes, headers);
+      const run = new LimiterRun(engine, scopes, headers, reserves);
       state.runs.set(limiter, run);
       creationWatch.observe();
-      proxyWatch.observe(req);
+      proxyWatch?.observe(req);
+      const release = standsForSocket(res) ? limitSocket(req, res) : undefined;
       let passed = false;
       const goNext: NextFunction = (...args: unknown[]): void => {
         passed = true;
@@ -47,9 +57,11 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       settleWith(
         () => decideRequest(run, req, res),
         goOn => {
+          release?.();
           goOn(state, goNext);
         },
         error => {
+          release?.();
           // An error of the handlers behind `next` is theirs.
           if (passed) throw error;
           goNext(asFailure(error));
@@ -82,15 +94,17 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
       res: Response,
       next: NextFunction,
     ): void => {
+      twiceWatch.observe(run, state);
       state.writeHeaders();
       if (decision.allowed) {
-        if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
+        if (mayHaveLooseEnds && hasLooseEnds(run))
+          settleBeforeEnd(run, state, outcome, req, res, failing(next));
         next();
         return;
       }
       markRefusal(res, true);
       if (onLimited === undefined || decision.reason === 'unavailable') {
-        refuse(req, res, decision, message);
+        refuse(req, res, decision, message, detail);
         return;
       }
       const before = res.statusCode;
@@ -109,7 +123,8 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
           run.silent = true;
           markRefusal(res, false);
           state.writeHeaders();
-          if (hasLooseEnds(run)) settleBeforeEnd(run, state, outcome, req, res);
+          if (mayHaveLooseEnds && hasLooseEnds(run))
+            settleBeforeEnd(run, state, outcome, req, res, failing(next));
         }
         leave(args);
       };
@@ -123,7 +138,18 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
     };
 
     // Express hands over its own requests, whatever the type of the handler says.
-    return Object.assign(limitRequest as RateLimitHandler, { limiter });
+    const handler = (
+      req: Request | WebSocketLike,
+      res: Response | Request,
+      next: (error?: unknown) => void,
+    ): void => {
+      if (isWebSocket(req)) {
+        const request = res as Request;
+        // express-ws has given it a response that stands for the socket, one for all limiters on the way.
+        limitRequest(request, request.res as Response, next);
+      } else limitRequest(req, res as Response, next);
+    };
+    return Object.assign(handler as RateLimitHandler, { limiter });
   };
 }
 
@@ -138,6 +164,18 @@ const pass: GoOn = (_state, next) => {
 function isFailure(arg: unknown): boolean {
   return Boolean(arg) && arg !== 'route' && arg !== 'router';
 }
+
+/** A request that has become a socket. Answers what lets its messages come once it is decided. */
+function limitSocket(req: Request & { readonly ws?: object }, res: Response): () => void {
+  if (req.ws !== undefined && isWebSocket(req.ws)) speakForSocket(res, req.ws);
+  return holdMessages(req);
+}
+
+const failing =
+  (next: NextFunction) =>
+  (error: unknown): void => {
+    next(asFailure(error));
+  };
 
 /** A callback may throw anything, also what `next` would take for leave to go on without a limit. */
 function asFailure(error: unknown): unknown {
@@ -169,13 +207,4 @@ function settleWith<T>(
   }
   if (later) void Promise.resolve(result).then(then).catch(failed);
   else then(result as T);
-}
-
-/** A CORS preflight (Fetch standard): the browser asks on its own, and shows nobody the answer. */
-function isPreflight(req: Request): boolean {
-  return (
-    req.method === 'OPTIONS' &&
-    req.headers.origin !== undefined &&
-    req.headers['access-control-request-method'] !== undefined
-  );
 }

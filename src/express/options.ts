@@ -1,4 +1,4 @@
-import { knownOptions, optionalBoolean, optionalFunction, oneOf, plainObject } from '../core/check.js';
+import { knownOptions, optionalBoolean, optionalFunction, oneOf, plainObject } from '../core/validate.js';
 import { received, typeError } from '../core/errors.js';
 import { checkCost, checkScopesDiffer, ruleList, SETTING_OPTIONS } from '../core/limiter-options.js';
 import type { LimiterOptions, LimiterRule } from '../core/limiter-options.js';
@@ -23,6 +23,11 @@ export interface RequestRule {
 /** Does the outcome of a request matter to this rule? */
 export function needsOutcome(rule: RequestRule): boolean {
   return rule.count !== 'all' || rule.resetOnSuccess;
+}
+
+/** Does this rule tell clients apart by their addresses alone? */
+export function countsByAddress({ options, template }: RequestRule): boolean {
+  return options.keyFn === undefined && template.mode !== 'off';
 }
 
 const RULE_NAMES = [

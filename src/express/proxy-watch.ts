@@ -4,7 +4,7 @@ import { nodeNet } from '../core/builtin.js';
 import { NO_ADDRESS } from '../core/subject.js';
 import { clientIp } from './client-ip.js';
 import type { AddressedRequest } from './client-ip.js';
-import { warnOnce } from './warn-once.js';
+import { warnOnce } from '../core/warn-once.js';
 
 /** What is needed of a request. Without an `app` it is not Express's, and there is no setting to advise on. */
 export interface WatchedRequest extends AddressedRequest {

@@ -69,9 +69,11 @@ function runOf(rule: RequestRule, item: BatchItem, cost: number): RuleRun {
     cost,
     reading: undefined,
     taken: false,
+    charged: false,
     refused: false,
     actual: undefined,
     spent: false,
+    estimate: undefined,
   };
 }
 

@@ -37,11 +37,18 @@ export function seal(res: ServerResponse): () => void {
     if (callback !== undefined) process.nextTick(callback, new Error('write after end'));
     return false;
   };
-  const { statusCode, statusMessage } = res;
+  // HTTP/2 has no message, and warns of whoever asks for it.
+  const hasMessage = !('stream' in res);
+  const { statusCode } = res;
+  const statusMessage = hasMessage ? res.statusMessage : '';
+  // Where headers have gone out, an error handler would cut the connection, and with it the answer that is still held.
+  const hides = res.headersSent;
+  if (hides) Object.defineProperty(res, 'headersSent', { value: false, configurable: true });
   return () => {
     sealed = false;
+    if (hides) delete (res as { headersSent?: boolean }).headersSent;
     if (res.headersSent) return;
     res.statusCode = statusCode;
-    res.statusMessage = statusMessage;
+    if (hasMessage) res.statusMessage = statusMessage;
   };
 }

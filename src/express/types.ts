@@ -38,7 +38,13 @@ interface RuleBase extends RuleSettings {
 interface FixedNumbers {
   /** Units a window, a whole number; 0 refuses all. A function is asked for each request. */
   readonly limit: number | Callback<number>;
-  /** Seconds, in whole milliseconds: 0.5 is half a second. At most 10 years. */
+  /**
+   * Seconds, in whole milliseconds: 0.5 is half a second. At most 10 years.
+   *
+   * With a small limit take `algorithm: 'fixed-window'`: the default, `sliding-window`, lets the window before fade, so that
+   * a client who has used up the limit at once waits for a window and a `limit`th of it (`limit: 1, windowSec: 60`: 120 s),
+   * where a fixed window is over after 60 s.
+   */
   readonly windowSec: number;
   readonly plan?: never;
 }
@@ -58,7 +64,15 @@ interface MiddlewareSettings extends LimiterSettings {
   readonly outcome?: (req: Request, res: Response) => RequestOutcome;
   /** Strictly `true` passes the request uncounted. */
   readonly skip?: Callback<boolean>;
-  /** Count CORS preflights, too. Default false: a browser cannot read why its preflight was refused. */
+  /**
+   * Count CORS preflights like any request. Default true; CORS middleware before the limiter answers them itself, and then
+   * they never come here.
+   *
+   * `false` leaves them out, and **anyone can forge one**: every handler behind the limiter that runs for `OPTIONS`
+   * (mounted with `app.use` or `app.all`, a proxy, GraphQL over the query string, or any at all where `method-override`
+   * behind the limiter makes `POST` of it) then runs without a limit. Only for routes where nothing does work for
+   * `OPTIONS`. A request with a body, a `Cookie` or `Authorization` counts in any case: browsers send no such preflight.
+   */
   readonly countPreflight?: boolean;
   /**
    * Answers a refused request in place of the 429: a captcha, a redirect, a localized text (the status is 429 already, and
@@ -66,7 +80,7 @@ interface MiddlewareSettings extends LimiterSettings {
    * returns is ignored, so `(req, res) => res.json(…)` will do.
    */
   readonly onLimited?: (req: Request, res: Response, next: NextFunction, decision: Decision) => unknown;
-  /** A sentence for people: the `detail` of the problem form of a refusal. */
+  /** A sentence for people: the `message` of the JSON body of a refusal, the `detail` of its problem form. */
   readonly message?: string;
   /** Which headers are sent; `false`: none. */
   readonly headers?: HeaderOptions;
@@ -76,6 +90,12 @@ interface MiddlewareSettings extends LimiterSettings {
 export type RateLimitOptions = MiddlewareSettings &
   (RuleOptions | { readonly rules: readonly RuleOptions[] });
 
+/** What is needed of an open socket of the package `ws`. */
+export interface WebSocketLike {
+  close(code?: number, reason?: string): void;
+  once(event: 'close', listener: () => void): unknown;
+}
+
 /**
  * The middleware, with its limiter for peeking, unblocking and listening. It goes wherever Express takes a
  * `RequestHandler`, and asks for no more than node's own types: as a handler of `Request` with any parameters it would,
@@ -83,5 +103,7 @@ export type RateLimitOptions = MiddlewareSettings &
  */
 export interface RateLimitHandler {
   (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void): void;
+  /** As `app.ws` of express-ws calls it: a refused socket is closed with code 1013 and `429` in the reason. */
+  (socket: WebSocketLike, req: IncomingMessage, next: (error?: unknown) => void): void;
   readonly limiter: Limiter;
 }

@@ -1,7 +1,7 @@
-import { warnOnce } from './warn-once.js';
+import { warnOnce } from '../core/warn-once.js';
 
 export { ProxyWatch } from './proxy-watch.js';
-export { warnOnce } from './warn-once.js';
+export { warnOnce } from '../core/warn-once.js';
 
 /** What tells a process of which many run at once: PM2, AWS Lambda, Vercel, Netlify, Cloud Run and Functions, Azure Functions. */
 const MANY_PROCESSES = [

@@ -1,10 +1,10 @@
+import { errorText } from '../core/error-text.js';
 import { isLimitkeeperError } from '../core/errors.js';
 import { isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
+import { OPERATOR_DEADLINE_MS } from '../core/operator-call.js';
 import { refuse } from './reply.js';
 
-/** How long a person waits for a store: a client without a timeout of its own would hold the answer for ever. */
-const STORE_DEADLINE_MS = 5000;
 const LONGEST_MESSAGE = 200;
 
 /**
@@ -15,7 +15,7 @@ const LONGEST_MESSAGE = 200;
  */
 export async function ask<T>(
   question: () => MaybePromise<T>,
-  deadlineMs: number = STORE_DEADLINE_MS,
+  deadlineMs: number = OPERATOR_DEADLINE_MS,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -28,10 +28,8 @@ export async function ask<T>(
     });
     return await Promise.race([answer, late]);
   } catch (error) {
-    // The store understood, and says what is wrong with the question.
-    if (isLimitkeeperError(error) && error.option === 'cursor')
-      refuse(422, 'cursor: not one that was handed out here.');
-    return storeFailed(error instanceof Error ? error.message : 'unknown error');
+    const isWrapped = isLimitkeeperError(error) && error.code === 'ERR_LIMITKEEPER_STORE';
+    return storeFailed(errorText(isWrapped ? (error.cause ?? error) : error));
   } finally {
     clearTimeout(timer);
   }

@@ -50,7 +50,8 @@ export class Keyring {
 /** What a request presents: the header named (in lower case), and `Authorization: Bearer`. */
 export function presentedKeys(headers: IncomingHttpHeaders, name: string): readonly string[] {
   const own = headers[name];
-  const [, bearer] = /^bearer +(.+)$/i.exec(headers.authorization ?? '') ?? [];
+  // The key begins with no blank: whatever follows, there is one way to read it.
+  const [, bearer] = /^bearer +([^ ].*)$/i.exec(headers.authorization ?? '') ?? [];
   return [own, bearer].filter(key => typeof key === 'string' && key !== '') as string[];
 }
 

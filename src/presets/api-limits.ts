@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express';
-import { optionalFunction } from '../core/check.js';
+import { optionalFunction } from '../core/validate.js';
 import { received, typeError } from '../core/errors.js';
-import { isAborted } from '../express/outcome.js';
 import type { RateLimitHandler, RequestOutcome, RuleOptions } from '../express/types.js';
 import { clientIp, rateLimit } from '../index.js';
 import { bearerToken } from './bearer.js';
@@ -103,12 +102,12 @@ export function apiLimits(options: ApiLimitsOptions = {}): RateLimitHandler {
   );
 }
 
-/** The default outcome: has the token failed? Neither 403 nor 404 says anything of it. */
+/**
+ * The default outcome: has the token failed? Neither 403 nor 404 says anything of it. Who hangs up while their token is being
+ * looked up is not asked about, and counts.
+ */
 function tokenOutcome(_req: Request, res: Response): RequestOutcome {
-  // Whoever hangs up while his token is being looked up has asked for the work and must not get it for free. One that
-  // leaves in the middle of an answer has been let in.
-  const leftUnanswered = isAborted(res) && !res.headersSent;
-  return res.statusCode === 401 || leftUnanswered ? 'failure' : 'ignore';
+  return res.statusCode === 401 ? 'failure' : 'ignore';
 }
 
 function textOf(value: unknown, option: string): string | undefined {

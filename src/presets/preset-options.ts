@@ -1,4 +1,4 @@
-import { knownOptions, plainObject } from '../core/check.js';
+import { knownOptions, plainObject } from '../core/validate.js';
 import { isLimitkeeperError } from '../core/errors.js';
 import type { FailMode } from '../core/events.js';
 import type { RateLimitOptions, RuleOptions } from '../express/types.js';
@@ -65,7 +65,11 @@ const RULE_NAMES = [
 
 /** @throws TypeError `ERR_LIMITKEEPER_UNKNOWN_OPTION` or `_OPTION_TYPE`. */
 export function checkNames(options: object, own: readonly string[], where: string): void {
-  knownOptions(plainObject(options, `the options of ${where}`), [...own, ...SETTING_NAMES], where);
+  const names: readonly string[] = RULE_NAMES;
+  const [example = ''] = own.filter(name => name === 'password' || name === 'ip');
+  knownOptions(plainObject(options, `the options of ${where}`), [...own, ...SETTING_NAMES], where, name =>
+    names.includes(name) ? `It belongs to one of the rules: ${example}: { ${name}: … }.` : undefined,
+  );
 }
 
 /** The settings that were given, without those that belong to the preset alone. */
@@ -86,6 +90,16 @@ export function changed(
   knownOptions(plainObject(changes, option), known, option);
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
   return { ...rule, ...Object.fromEntries(given) };
+}
+
+/** The same of a rule that is off until it is asked for. */
+export function optionalRule(
+  rule: RuleOptions,
+  chosen: boolean | PresetRule | PresetFailureRule | undefined,
+  option: string,
+): RuleOptions | undefined {
+  if (chosen === undefined || chosen === false) return undefined;
+  return changed(rule, chosen === true ? undefined : chosen, option);
 }
 
 /** Lets an error that speaks of `rules[1].limit` speak of the option that the user wrote, e.g. `password.limit`. */

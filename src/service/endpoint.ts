@@ -3,6 +3,8 @@ import { RuleTemplate } from '../core/rule.js';
 import type { Rule } from '../core/rule.js';
 
 const PREFIX = 'rate-check.';
+/** What stands for all of them where scopes are named. */
+export const ANY_SCOPE = `${PREFIX}*`;
 const SCOPE = /^rate-check\.[\da-f]{64}$/;
 
 /**

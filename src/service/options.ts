@@ -1,4 +1,4 @@
-import { knownOptions, plainObject } from '../core/check.js';
+import { knownOptions, plainObject } from '../core/validate.js';
 import type { LimiterSettings } from '../core/limiter-options.js';
 
 export interface RateServiceOptions extends Omit<LimiterSettings, 'ipv6Prefix'> {

@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js';
+import { Check } from '../core/check.js';
 import type { Engine } from '../core/engine.js';
 import { LOOK } from '../core/operation.js';
 import type { HashedSubject, Operation } from '../core/operation.js';
@@ -53,7 +54,7 @@ export class RateChecks {
    */
   async check(userId: string, endpoint: string): Promise<Verdict> {
     const { rule, subject } = this.#cell(userId, endpoint);
-    const decision = await this.#engine.decide([{ rule, subject, operation: { type: 'consume', cost: 1 } }]);
+    const { decision } = await this.#engine.decide([new Check(rule, subject, { type: 'consume', cost: 1 })]);
     const usage = this.#usage(decision);
     if (usage === undefined) return { kind: 'uncounted', allowed: decision.allowed };
     if (!decision.allowed) {
@@ -73,7 +74,7 @@ export class RateChecks {
   /** How things stand. Writes nothing. @throws Refusal 503 where the store fails. */
   async status(userId: string, endpoint: string): Promise<Usage> {
     const { rule, subject } = this.#cell(userId, endpoint);
-    const decision = await this.#engine.decide([{ rule, subject, operation: LOOK }], true);
+    const { decision } = await this.#engine.decide([new Check(rule, subject, LOOK)], true);
     return this.#usage(decision) ?? storeFailed('it did not answer');
   }
 
@@ -99,7 +100,7 @@ export class RateChecks {
     const live = await this.#countLive(subject.hash);
     if (live <= MOST_ENDPOINTS) return;
     const giveBack: Operation = { type: 'refund', at, units: 1 };
-    await this.#engine.effect([{ rule, subject, operation: giveBack }]);
+    await this.#engine.effect([new Check(rule, subject, giveBack)]);
     refuse(
       422,
       `This user has ${String(MOST_ENDPOINTS)} endpoints with requests in the window, the most there may be.`,

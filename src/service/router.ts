@@ -7,6 +7,7 @@ import { readJson } from '../http/body.js';
 import { Keyring } from '../http/keys.js';
 import { Refusal } from '../http/reply.js';
 import { pathOf, queryOf, send } from '../http/send.js';
+import { ANY_SCOPE } from './endpoint.js';
 import { checkOptions } from './options.js';
 import type { RateServiceOptions } from './options.js';
 import { RateChecks } from './rate-checks.js';
@@ -23,7 +24,7 @@ export function rateRouterMaker(factories: StoreFactories): (options?: RateServi
   return (options = {}) => {
     checkOptions(options);
     const { limit = 10, windowSec = 60, adminKey, serviceKey } = options;
-    const engine = makeEngine(options, factories);
+    const engine = makeEngine(options, factories, [ANY_SCOPE]);
     const checks = new RateChecks(engine, hashingOf(options), limit, windowSec);
     const keys = {
       adminKeys: new Keyring(adminKey, 'adminKey'),

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { z } from 'zod';
-import { parse, queryObject } from '../http/input.js';
+import * as z from 'zod';
+import { parse, parseQuery } from '../http/input.js';
 import { presentedKeys } from '../http/keys.js';
 import type { Keyring } from '../http/keys.js';
 import { ok, problem, refuse } from '../http/reply.js';
@@ -95,7 +95,7 @@ async function check(checks: RateChecks, request: RateRequest): Promise<Reply> {
 
 async function status(checks: RateChecks, request: RateRequest): Promise<Reply> {
   const userId = userOf(request);
-  const { endpoint: name } = parse(statusQuery, queryObject(request.query));
+  const { endpoint: name } = parseQuery(statusQuery, request.query);
   return ok(await checks.status(userId, name));
 }
 
@@ -103,7 +103,7 @@ async function reset(checks: RateChecks, { path, query }: RateRequest): Promise<
   const userId = decoded(path.slice('/rate/reset/'.length));
   if (!USER_ID.test(userId))
     refuse(404, 'There is no such user: an id is a positive decimal number without leading zeros.');
-  const { endpoint: name } = parse(resetQuery, queryObject(query));
+  const { endpoint: name } = parseQuery(resetQuery, query);
   return ok({ userId, reset: await checks.reset(userId, name) });
 }
 

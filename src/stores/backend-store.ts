@@ -1,11 +1,11 @@
 import { isStanding } from '../core/block.js';
 import { cellForgettableAt } from '../core/cell.js';
+import type { Check } from '../core/check.js';
 import type { Cell } from '../core/cell.js';
 import { decideCells } from '../core/decide-cells.js';
-import type { Batch, BatchItem } from '../core/operation.js';
+import { operatorCall, WHOLE_STORE_DEADLINE_MS } from '../core/operator-call.js';
 import type {
   Backend,
-  BatchResult,
   BlockEntry,
   BlockPage,
   BlockQuery,
@@ -41,28 +41,52 @@ class BackendStore implements Store {
     this.#backend = backend;
   }
 
-  apply(batch: Batch, deadlineMs?: number): Promise<BatchResult> {
-    const keys = batch.map(({ rule, subject }) => ({ scope: rule.scope, subjectHash: subject.hash }));
-    return this.#backend.transact(
+  async decide(checks: readonly Check[], deadlineMs?: number): Promise<number> {
+    const keys = checks.map(({ rule, subject }) => ({ scope: rule.scope, subjectHash: subject.hash }));
+    const { decided, at } = await this.#backend.transact(
       keys,
       (loaded, now) => {
-        const cells = batch.map((_, i) => readCell(loaded[i]));
-        const { readings, cells: decided, blockStarted } = decideCells(batch, cells, now);
-        const writes = batch.flatMap((item, i) =>
-          decided[i] === cells[i] ? [] : [writeOf(item, cells[i], decided[i], now)],
+        // Copies: a transaction may be repeated, and what is answered too late must not reach the caller's.
+        const copies = checks.map(check => check.with(check.operation));
+        const before = checks.map((_, i) => readCell(loaded[i]));
+        const after = decideCells(copies, before, now);
+        const writes = copies.flatMap((check, i) =>
+          after[i] === before[i] ? [] : [writeOf(check, before[i], after[i], now)],
         );
-        return { writes, result: { at: now, readings, blockStarted } };
+        return { writes, result: { decided: copies, at: now } };
       },
       deadlineMs,
     );
+    decided.forEach((copy, i) => checks[i]?.take(copy, copy.blockStarted));
+    return at;
   }
 
-  async inspect(subjectHash: string): Promise<StoredCell[]> {
+  inspect(subjectHash: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'inspect', () => this.#inspect(subjectHash));
+  }
+
+  reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'reset', () => this.#reset(subjectHash, scope));
+  }
+
+  blocked(query: BlockQuery = {}): Promise<BlockPage> {
+    return operatorCall(this, 'blocked', () => this.#blocked(query));
+  }
+
+  clear(scopes?: readonly string[]): Promise<void> {
+    return operatorCall(this, 'clear', () => this.#backend.clear(scopes), WHOLE_STORE_DEADLINE_MS);
+  }
+
+  close(): Promise<void> {
+    return operatorCall(this, 'close', () => this.#backend.close());
+  }
+
+  async #inspect(subjectHash: string): Promise<StoredCell[]> {
     const [cells, now] = await Promise.all([this.#backend.list(subjectHash), this.#backend.now()]);
     return liveCells(readable(cells), now);
   }
 
-  async reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+  async #reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
     const scopes =
       scope === undefined ? (await this.#backend.list(subjectHash)).map(cell => cell.scope) : [scope];
     if (scopes.length === 0) return [];
@@ -79,7 +103,7 @@ class BackendStore implements Store {
     });
   }
 
-  async blocked(query: BlockQuery = {}): Promise<BlockPage> {
+  async #blocked(query: BlockQuery): Promise<BlockPage> {
     const listBlocked = this.#backend.listBlocked?.bind(this.#backend);
     if (listBlocked === undefined) return { blocks: [], unlisted: true };
     const { cursor: from, ...checked } = checkBlockQuery(query);
@@ -100,14 +124,6 @@ class BackendStore implements Store {
     } while (blocks.length === 0 && cursor !== undefined);
     return { blocks, ...(cursor === undefined ? {} : { cursor }) };
   }
-
-  async clear(scopes?: readonly string[]): Promise<void> {
-    await this.#backend.clear(scopes);
-  }
-
-  async close(): Promise<void> {
-    await this.#backend.close();
-  }
 }
 
 function readable(cells: readonly StoredCell[]): StoredCell[] {
@@ -118,7 +134,7 @@ function readable(cells: readonly StoredCell[]): StoredCell[] {
 }
 
 function writeOf(
-  { rule, subject }: BatchItem,
+  { rule, subject }: Check,
   before: Cell | undefined,
   cell: Cell | undefined,
   now: number,

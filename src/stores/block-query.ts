@@ -1,4 +1,4 @@
-import { wholeNumber } from '../core/check.js';
+import { wholeNumber } from '../core/validate.js';
 import { received, typeError } from '../core/errors.js';
 import type { BlockQuery } from '../core/store.js';
 

@@ -17,7 +17,7 @@ export class FakeClock implements Clock {
 
   /** @param startMs Unix time in whole milliseconds. */
   constructor(startMs: number) {
-    this.#now = time(startMs, 'startMs');
+    this.#now = time(startMs, 'startMs', ' Write e.g. new FakeClock(Date.UTC(2026, 0, 1)).');
   }
 
   now(): number {
@@ -35,11 +35,11 @@ export class FakeClock implements Clock {
   }
 }
 
-function time(ms: number, what: string): number {
+function time(ms: number, what: string, advice = ''): number {
   if (Number.isSafeInteger(ms) && ms >= 0) return ms;
   throw rangeError(
     'ERR_LIMITKEEPER_OPTION_RANGE',
-    `${what} must be whole milliseconds ≥ 0, got ${received(ms)}.`,
+    `${what} must be whole milliseconds ≥ 0, got ${received(ms)}.${advice}`,
     { option: 'clock' },
   );
 }

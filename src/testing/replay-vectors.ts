@@ -1,8 +1,10 @@
 import type { Reading } from '../core/decision.js';
-import type { Batch, Operation } from '../core/operation.js';
+import type { Operation } from '../core/operation.js';
 import { RuleTemplate } from '../core/rule.js';
 import type { Rule } from '../core/rule.js';
-import type { BatchResult, Store } from '../core/store.js';
+import type { Store } from '../core/store.js';
+import { applyBatch } from './batch.js';
+import type { Batch, BatchResult } from './batch.js';
 import { hashSubject } from '../core/subject.js';
 import { FakeClock } from './fake-clock.js';
 import { Receipts, costIn } from './receipts.js';
@@ -52,7 +54,7 @@ async function replayCase(vector: VectorCase, store: Store, clock: FakeClock): P
     receipts.spend(step);
     let result: BatchResult;
     try {
-      result = await store.apply(batch);
+      result = await applyBatch(store, batch);
     } catch (error) {
       mismatches.push({ case: vector.name, step: index, path: 'error', expected: undefined, actual: error });
       break;

@@ -82,12 +82,36 @@ describe.each(['4', '5'] as const)('with Express %s', major => {
     expectProblem(await supertest(app).delete('/admin/status').set(asReader), 403);
   });
 
-  it('leaves other paths to the application', async () => {
-    const { app } = appWith();
+  it('answers every other path below the mount itself: 403 before it says that there is none', async () => {
+    const { app, get, post } = appWith();
     app.use((_req, res) => {
       res.status(418).end();
     });
-    expect((await supertest(app).get('/admin/elsewhere')).status).toBe(418);
+    for (const path of ['/elsewhere', '/scopes/api', '/scopes//', '/%2e%2e/scopes', '/__proto__']) {
+      expectProblem(await get(path, {}), 403);
+      expectProblem(await get(path, { 'X-Admin-Key': WRONG_KEY }), 403);
+      expectProblem(await get(path), 404);
+      expectProblem(await post(path, {}, asReader), 404);
+      expectProblem(await appWith({ adminKey: '' }).get(path), 403);
+    }
+    expect((await supertest(app).get('/elsewhere')).status).toBe(418);
+    expect((await supertest(app).get('/admins')).status).toBe(418);
+  });
+
+  it('tells a browser in a readable page that no key is configured, and nothing else', async () => {
+    const browser = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+    for (const path of ['', '/', '/scopes', '/elsewhere']) {
+      const { get } = appWith({ adminKey: '' });
+      const reply = await get(path, { ...browser, ...asAdmin });
+      expect([reply.status, reply.headers['content-type']]).toEqual([403, 'text/html; charset=utf-8']);
+      expect(reply.headers['content-security-policy']).toMatch(/^default-src 'none'/);
+      expect(reply.text.replace(/<title>.*<\/title>|<[^>]*>/g, '')).toBe(
+        'Closed: no admin key is configured. Set the option adminKey to a secret of 16 characters or more.',
+      );
+      for (const accept of ['*/*', 'application/json', 'application/problem+json, text/html']) {
+        expectProblem(await get(path, { Accept: accept }), 403);
+      }
+    }
   });
 });
 

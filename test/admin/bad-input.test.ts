@@ -213,6 +213,85 @@ describe.each(EXPRESSES)('with %s', (_, framework) => {
   );
 });
 
+describe('an answer 422', () => {
+  const SECRET = 'eve@example.com';
+  const body = (input: object) => ['post', input] as const;
+  const query = (text: string) => ['get', text] as const;
+
+  it.each<[string, readonly ['post', object] | readonly ['get', string], string, string, RegExp]>([
+    ['no subject', body({ scope: 'api' }), '/status', 'subject', /is missing/],
+    ['a subject that is a text', body({ subject: SECRET }), '/reset', 'subject', /must be an object/],
+    [
+      'a subject of two forms',
+      body({ subject: { parts: [SECRET], part: SECRET } }),
+      '/reset',
+      'subject',
+      /exactly one/,
+    ],
+    ['a bad hash', body({ subject: { hash: SECRET } }), '/unblock', 'subject.hash', /64 hex digits/],
+    [
+      'a bad part',
+      body({ subject: { parts: [SECRET, ''] } }),
+      '/status',
+      'subject.parts.1',
+      /must not be empty/,
+    ],
+    ['no parts', body({ subject: { parts: [] } }), '/status', 'subject.parts', /must not be empty/],
+    [
+      'parts in excess',
+      body({ subject: { parts: Array.from({ length: 17 }, () => SECRET) } }),
+      '/status',
+      'subject.parts',
+      /at most 16/,
+    ],
+    ['an unknown field', body({ ...ALICE, [SECRET]: 1 }), '/status', 'body', /none of: subject, scope/],
+    [
+      'an unknown field deep down',
+      body({ subject: { ...ALICE.subject, [SECRET]: 1 } }),
+      '/status',
+      'subject',
+      /none of: parts, hash, part/,
+    ],
+    ['a list', body([SECRET]), '/status', 'body', /must be an object/],
+    ['a scope that is a number', body({ ...ALICE, scope: 5 }), '/status', 'scope', /must be a text/],
+    ['no duration', body({ ...ALICE, scope: 'api' }), '/block', 'blockSec', /exactly one of blockSec/],
+    [
+      'a bad duration',
+      body({ ...ALICE, scope: 'api', blockSec: SECRET }),
+      '/block',
+      'blockSec',
+      /number of seconds/,
+    ],
+    [
+      'a bad "forever"',
+      body({ ...ALICE, scope: 'api', forever: SECRET }),
+      '/block',
+      'forever',
+      /must be true/,
+    ],
+    ['a bad hash in a query', query(`hash=${SECRET}`), '/status', 'hash', /first 12 or more/],
+    ['an unknown parameter', query(`hash=${HASH}&${SECRET}=1`), '/status', 'query', /none of: hash, scope/],
+    ['a parameter given twice', query(`hash=${HASH}&hash=${HASH}`), '/status', 'hash', /given twice/],
+    ['an unknown one given twice', query(`${SECRET}=1&${SECRET}=2`), '/status', 'query', /given twice/],
+    ['a bad count', query(`count=${SECRET}`), '/blocks', 'count', /whole number from 1 to 500/],
+    ['a bad cursor', query(`cursor=${SECRET}`), '/blocks', 'cursor', /handed out here/],
+    ['a long cursor', query(`cursor=${SECRET.repeat(100)}`), '/blocks', 'cursor', /handed out here/],
+    ['a bad recent', query(`recent=${SECRET}`), '/scopes', 'recent', /0 or 1/],
+  ])(
+    'to %s names the field in words of ours, and repeats nothing',
+    async (_, [method, input], path, field, words) => {
+      const { get, post } = adminApp();
+      const reply = method === 'get' ? await get(`${path}?${input}`) : await post(path, input);
+      expectProblem(reply, 422);
+      const { body: problem } = reply;
+      expect(problem.field).toBe(field);
+      expect(problem.errors[0]).toEqual({ field, detail: expect.stringMatching(words) });
+      expect(problem.detail).toBe(`${field}: ${String(problem.errors[0].detail)}.`);
+      expect(reply.text).not.toMatch(/eve@|Invalid|Unrecognized|expected|received/);
+    },
+  );
+});
+
 describe('a body', () => {
   it('may have been parsed before, into an object, a text or bytes', async () => {
     for (const parser of [express.json(), express.text({ type: '*/*' }), express.raw({ type: '*/*' })]) {

@@ -39,6 +39,7 @@ interface Member {
 /** What these tests read of the answers. */
 interface AdminBody {
   readonly blocks?: readonly { readonly subjectHash: string; readonly manual: boolean }[];
+  readonly cursor?: string;
   readonly readings?: readonly unknown[];
   readonly unblocked?: readonly unknown[];
 }
@@ -130,6 +131,25 @@ describe('processes on one Redis', () => {
     const freed = await shop.admin('/unblock', { subject: { part: EMAIL } });
     expect(freed.body.unblocked).toHaveLength(2);
     expect((await office.admin('/blocks')).body.blocks).toEqual([]);
+  });
+
+  it('list blocks newest first, as a store in memory does, with a true count', async () => {
+    const office = await startMember();
+    const started: string[] = [];
+    for (let i = 0; i < 12; i += 1) {
+      const parts = [EMAIL, String(i)];
+      await office.admin('/block', { subject: { parts }, scope: 'login.pair', blockSec: 600 });
+      started.push(subjectHash(parts));
+      await pause(2);
+    }
+    const listed: string[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const { body } = await office.admin(`/blocks?count=5${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      expect(body).toMatchObject({ total: 12, complete: true });
+      listed.push(...(body.blocks ?? []).map(({ subjectHash: hash }) => hash));
+      cursor = body.cursor;
+    }
+    expect(listed).toEqual([...started].reverse());
   });
 
   it('answer 503 while Redis is away, and work again when it is back', async () => {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { backendStore, createLimiter, MemoryStore, rateLimit, subjectHash } from '../../src/index.js';
+import { createLimiter, MemoryStore, rateLimit, subjectHash } from '../../src/index.js';
 import type { Limiter } from '../../src/index.js';
 import { FakeClock } from '../../src/testing/fake-clock.js';
 import { adminApp, asReader, twoLimiters } from '../support/admin.js';
 import { NOON } from '../support/decisions.js';
+import { RemoteStore } from '../support/stores.js';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const PAIR = ['a@b.c', '203.0.113.7'] as const;
@@ -76,6 +77,46 @@ describe('GET /scopes', () => {
       trial: { allowed: 1, refused: 0, shadowRefused: 2 },
       gone: { allowed: 0, refused: 0 },
     });
+  });
+
+  it('counts a request once, however many rules it met, and no verdict of a shadow rule as a refusal', async () => {
+    const store = new MemoryStore();
+    const login = createLimiter({
+      store,
+      rules: [
+        { scope: 'login.ip', limit: 100, windowSec: 60 },
+        { scope: 'login.email', limit: 100, windowSec: 60 },
+        { scope: 'login.pair', limit: 90, windowSec: 60 },
+        { scope: 'login.day', limit: 100, windowSec: 60 },
+        { scope: 'login.trial', limit: 10, windowSec: 60, mode: 'shadow' },
+      ],
+    });
+    const trial = createLimiter({ scope: 'trial', limit: 1, windowSec: 60, mode: 'shadow', store });
+    const { get } = adminApp({ limiters: [login, trial] });
+    for (let i = 0; i < 100; i += 1) {
+      await login.consume('alice');
+      await trial.consume('alice');
+    }
+    const { body } = await get('/scopes?recent=1');
+    const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
+    const { totals, recent } = body.requests;
+    expect(totals).toEqual({ allowed: 90, refused: 10 });
+    expect([sum(recent.allowed), sum(recent.refused)]).toEqual([90, 10]);
+    const shadow = body.scopes.find(({ scope }: Listed) => scope === 'trial');
+    expect(shadow.totals).toMatchObject({ allowed: 1, refused: 0, shadowRefused: 99 });
+    expect([sum(shadow.recent.refused), sum(shadow.recent.shadowRefused)]).toEqual([0, 99]);
+    expect((await get('/scopes')).body.requests).toEqual({ totals });
+  });
+
+  it('counts a request that the fail mode decided', async () => {
+    const store = new RemoteStore(new MemoryStore(), 0);
+    store.behaviour = 'reject';
+    const make = (scope: string, failMode: 'open' | 'closed') =>
+      createLimiter({ scope, limit: 5, windowSec: 60, store, failMode });
+    const limiters = [make('open', 'open'), make('closed', 'closed')];
+    const { get } = adminApp({ limiters });
+    for (const limiter of limiters) await limiter.consume('alice');
+    expect((await get('/scopes')).body.requests.totals).toEqual({ allowed: 1, refused: 1 });
   });
 
   it('has the last five minutes on request, in steps of two seconds, the present one last', async () => {
@@ -180,6 +221,7 @@ describe('/status', () => {
         block: null,
         strikes: 0,
         counters: [{ algorithm: 'sliding-window', windowSec: 60, used: 3, held: 0 }],
+        withoutBlock: null,
       },
       expect.objectContaining({
         scope: 'bucket',
@@ -216,6 +258,46 @@ describe('/status', () => {
       { scope: 'planned', reading: null, block },
       { scope: 'off' },
     ]);
+  });
+});
+
+describe('what would become of a request without the block', () => {
+  it.each<[string, number, object]>([
+    ['the counter is used up as well', 5, { allowed: false, reason: 'limit', remaining: 0 }],
+    ['the counter has room', 2, { allowed: true, reason: 'ok', remaining: 3, retryAfterMs: 0 }],
+  ])('%s', async (_, used, expected) => {
+    const limiter = createLimiter({ scope: 'api', limit: 5, windowSec: 60, store: new MemoryStore() });
+    const { get, post } = adminApp({ limiters: [limiter] });
+    for (let i = 0; i < used; i += 1) await limiter.consume('alice');
+    await limiter.block('alice', 600);
+    const subject = { parts: ['alice'] };
+    expect((await post('/status', { subject })).body.readings[0].withoutBlock).toMatchObject(expected);
+    expect((await get('/blocks')).body.blocks[0].withoutBlock).toMatchObject(expected);
+    await post('/unblock', { subject });
+    expect(await limiter.consume('alice')).toMatchObject({
+      allowed: (expected as { allowed: boolean }).allowed,
+    });
+  });
+});
+
+describe('the beginning of a hash', () => {
+  it('finds who is blocked, by the twelve digits that lists show, and acts on nobody', async () => {
+    const limiter = createLimiter({ scope: 'api', limit: 5, windowSec: 60, store: new MemoryStore() });
+    const { get, post } = adminApp({ limiters: [limiter] });
+    await limiter.block('alice', 60);
+    const digits = sha256('alice').slice(0, 12);
+    for (const { body } of [
+      await get(`/status?hash=${digits.toUpperCase()}`, asReader),
+      await post('/status', { subject: { hash: digits } }),
+    ]) {
+      expect(body).toMatchObject({ found: 1, readings: [{ subjectHash: sha256('alice'), scope: 'api' }] });
+    }
+    const none = await get('/status?hash=000000000000');
+    expect(none.body).toMatchObject({ found: 0, readings: [], detail: expect.stringMatching(/64 digits/) });
+    for (const path of ['/reset', '/unblock']) {
+      expect((await post(path, { subject: { hash: digits } })).status).toBe(422);
+    }
+    expect((await get(`/status?hash=${digits.slice(0, 11)}`)).status).toBe(422);
   });
 });
 
@@ -334,8 +416,15 @@ describe('one part of a key', () => {
       [subjectHash(OTHER_PAIR), 'login.pair', 'blocked'],
     ]);
     expect(body).toMatchObject({ more: false, unlisted: [] });
-    const none = await post('/status', { subject: { part: 'nobody@b.c' } });
-    expect(none.body.readings).toEqual([]);
+    expect(body.found).toBe(2);
+    for (const path of ['/status', '/reset', '/unblock'] as const) {
+      const none = await post(path, { subject: { part: 'nobody@b.c' } });
+      expect(none.status).toBe(200);
+      expect(none.body).toMatchObject({ found: 0, more: false, unlisted: [] });
+      expect(none.body.detail).toMatch(/^Nobody is blocked with this part\. .*\{ parts: \[\.\.\.\] \}/);
+      expect(none.text).not.toContain('nobody@');
+      expect([none.body.readings, none.body.removed, none.body.unblocked]).toContainEqual([]);
+    }
     const byAddress = await post('/status', { subject: { part: '::ffff:203.0.113.7' } });
     expect(byAddress.body.readings).toHaveLength(2);
   });
@@ -372,77 +461,5 @@ describe('one part of a key', () => {
     expect([first.body.unblocked.length, first.body.more]).toEqual([1000, true]);
     const second = await post('/unblock', { subject: { part: 'office' } });
     expect([second.body.unblocked.length, second.body.more]).toEqual([1, false]);
-  });
-});
-
-describe('GET /blocks', () => {
-  it('lists who is blocked in page after page, over every store, and no scope of others', async () => {
-    const shared = new MemoryStore();
-    const make = (scope: string, store: MemoryStore) =>
-      createLimiter({ scope, limit: 1, windowSec: 60, store });
-    const [a, others, b] = [make('a', shared), make('others', shared), make('b', new MemoryStore())] as const;
-    const { get } = adminApp({ limiters: [a, b] });
-    for (let i = 0; i < 7; i += 1) {
-      await a.block(`a${String(i)}`, 60);
-      await others.block(`o${String(i)}`, 60);
-      await b.block(`b${String(i)}`, i === 0 ? 'forever' : 60);
-    }
-    const found: { subjectHash: string; scope: string; until: number | null }[] = [];
-    let pages = 0;
-    for (let cursor = ''; ;) {
-      const { body } = await get(`/blocks?count=3${cursor}`);
-      pages += 1;
-      expect(body.blocks.length).toBeLessThanOrEqual(3);
-      expect(body.unlisted).toEqual([]);
-      found.push(...body.blocks);
-      if (body.cursor === undefined) break;
-      cursor = `&cursor=${encodeURIComponent(body.cursor)}`;
-    }
-    expect(pages).toBeGreaterThanOrEqual(5);
-    expect(new Set(found.map(({ subjectHash: hash, scope }) => `${scope} ${hash}`))).toEqual(
-      new Set(
-        ['a', 'b'].flatMap(scope =>
-          [0, 1, 2, 3, 4, 5, 6].map(i => `${scope} ${sha256(`${scope}${String(i)}`)}`),
-        ),
-      ),
-    );
-    expect(found).toHaveLength(14);
-    expect(found.filter(({ until }) => until === null)).toMatchObject([
-      { subjectHash: sha256('b0'), scope: 'b' },
-    ]);
-    const only = await get('/blocks?scope=b', asReader);
-    expect(only.body.blocks).toHaveLength(7);
-    expect(only.body.blocks[1]).toEqual({
-      subjectHash: sha256('b1'),
-      scope: 'b',
-      since: expect.any(Number),
-      until: Number(only.body.blocks[1].since) + 60_000,
-      manual: true,
-    });
-  });
-
-  it('says which scopes a store cannot list', async () => {
-    const inner = new MemoryStore();
-    const cells = new Map<string, never>();
-    const plain = backendStore({
-      transact: async (_keys, body) => body([undefined], 1000).result,
-      list: async () => [...cells.values()],
-      now: () => 1000,
-      clear: async () => undefined,
-      close: async () => undefined,
-    });
-    const { get, post } = adminApp({
-      limiters: [
-        createLimiter({ scope: 'listed', limit: 1, windowSec: 60, store: inner }),
-        createLimiter({ scope: 'unlisted', limit: 1, windowSec: 60, store: plain }),
-      ],
-    });
-    expect((await get('/blocks')).body).toMatchObject({ blocks: [], unlisted: ['unlisted'] });
-    expect((await post('/unblock', { subject: { part: 'x' } })).body).toEqual({
-      unblocked: [],
-      more: false,
-      unlisted: ['unlisted'],
-    });
-    expect((await post('/unblock', { subject: { parts: ['x'] } })).body.unlisted).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { ScopeCounts, STEP_SEC, STEPS } from '../../src/admin/totals.js';
+import { Counts, STEP_SEC, STEPS } from '../../src/admin/totals.js';
 
 const at = (sec: number) => sec * 1000;
 
@@ -20,21 +20,21 @@ describe('the recent past of a scope', () => {
     { name: 'the same place in the ring, a round later', counted: [100, 400], now: 400, expected: { 0: 1 } },
     { name: 'a silence of hours', counted: [100, 101, 50_000], now: 50_003, expected: { 1: 1 } },
   ])('shows $name', ({ counted, now, expected }) => {
-    const counts = new ScopeCounts();
-    for (const sec of counted) counts.allowed(at(sec));
+    const counts = new Counts(['allowed', 'refused']);
+    for (const sec of counted) counts.add('allowed', at(sec));
     const { allowed, refused } = counts.recent(at(now));
     expect(filled(allowed)).toEqual(expected);
     expect(filled(refused)).toEqual({});
     expect([allowed.length, STEPS * STEP_SEC]).toEqual([STEPS, 300]);
   });
 
-  it('keeps kinds apart, and shows what a shadow rule would refuse among the refusals', () => {
-    const counts = new ScopeCounts();
-    counts.allowed(at(7));
-    counts.refused(at(7));
-    counts.shadowRefused(at(8));
-    expect(filled(counts.recent(at(8)).allowed)).toEqual({ 1: 1 });
-    expect(filled(counts.recent(at(8)).refused)).toEqual({ 1: 1, 0: 1 });
-    expect(counts.totals).toEqual({ allowed: 1, refused: 1, shadowRefused: 1, blocked: 0, storeErrors: 0 });
+  it('keeps kinds apart', () => {
+    const counts = new Counts(['allowed', 'refused', 'shadowRefused']);
+    counts.add('allowed', at(7));
+    counts.add('refused', at(7));
+    counts.add('shadowRefused', at(8));
+    const { allowed, refused, shadowRefused } = counts.recent(at(8));
+    expect([filled(allowed), filled(refused), filled(shadowRefused)]).toEqual([{ 1: 1 }, { 1: 1 }, { 0: 1 }]);
+    expect(counts.totals).toEqual({ allowed: 1, refused: 1, shadowRefused: 1 });
   });
 });

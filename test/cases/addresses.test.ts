@@ -92,6 +92,15 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     expect([...prefixes]).toEqual(['2001:db8:0:aa00::/56']);
   });
 
+  test('S9: clients behind NAT64 have a quota each, the same as over IPv4', async () => {
+    const { get } = await limited(express, RULE);
+    const from = (prefix: string, i: number) =>
+      get({ 'X-Forwarded-For': `${prefix}203.0.113.${String(i + 1)}` });
+    expect(await statuses(6, i => from('64:ff9b::', i))).toEqual(times(6, 200));
+    expect(await statuses(3, () => from('64:ff9b::', 0))).toEqual([200, 200, 429]);
+    expect((await from('', 0)).status).toBe(429);
+  });
+
   describe('P11: keys of several parts', () => {
     test('pairs that look alike when joined have counters of their own', async () => {
       const pairs: [string, string][] = [

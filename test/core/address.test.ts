@@ -48,15 +48,96 @@ describe('IPv4-mapped IPv6 is IPv4 in every spelling', () => {
   });
 
   test.each([
-    // IPv4-compatible, IPv4-translated, NAT64, and a mark in another place: none of them is mapped.
-    ['::203.0.113.7', '::/56'],
-    ['::ffff:0:203.0.113.7', '::/56'],
-    ['64:ff9b::203.0.113.7', '64:ff9b::/56'],
+    // A mark in another place, or another mark.
     ['::ffff:0:0:203.0.113.7', '0:0:0:ff00::/56'],
     ['1::ffff:203.0.113.7', '1::/56'],
     ['::fffe:203.0.113.7', '::/56'],
+    ['::1:ffff:203.0.113.7', '::/56'],
   ])('%j is not mapped: %j', (text, expected) => {
     expect(canonicalAddress(text)).toBe(expected);
+  });
+});
+
+describe('S9: what a translator or a tunnel makes of IPv4 counts by that IPv4 address', () => {
+  test.each([
+    ['NAT64', '64:ff9b::203.0.113.7', '64:ff9b::198.51.100.7'],
+    ['NAT64 in hexadecimal', '64:ff9b::cb00:7107', '64:FF9B:0:0::c633:6407'],
+    ['NAT64, a prefix for local use', '64:ff9b:1::203.0.113.7', '64:ff9b:1:fffe::198.51.100.7'],
+    ['IPv4-translated', '::ffff:0:203.0.113.7', '::ffff:0:c633:6407'],
+    ['IPv4-compatible', '::203.0.113.7', '::c633:6407'],
+    ['6to4', '2002:cb00:7107::1', '2002:c633:6407:ffff:1:2:3:4'],
+    ['Teredo', '2001:0:4136:e378:8000:63bf:34ff:8ef8', '2001:0:0:1:2:3:39cc:9bf8'],
+  ])('%s', (_what, one, other) => {
+    for (const prefix of [32, 56, 128]) {
+      expect(canonicalAddress(one, prefix)).toBe('203.0.113.7');
+      expect(canonicalAddress(other, prefix)).toBe('198.51.100.7');
+    }
+  });
+
+  test('a client chooses nothing of it: everything else that they may choose leads to the same subject', () => {
+    const noise = (i: number) => ((i * 2_654_435_761) % 65_536).toString(16);
+    const subjects = new Set<string | undefined>();
+    for (let i = 0; i < 5000; i += 1) {
+      subjects.add(canonicalAddress(`2002:cb00:7107:${noise(i)}:${noise(i + 1)}::${noise(i + 2)}`));
+      // Another Teredo server, other flags, another port of the NAT.
+      subjects.add(
+        canonicalAddress(`2001:0:${noise(i)}:${noise(i + 1)}:${noise(i + 2)}:${noise(i + 3)}:34ff:8ef8`),
+      );
+    }
+    expect([...subjects]).toEqual(['203.0.113.7']);
+  });
+
+  test('ISATAP counts by its prefix: whoever owns a /64 may write any IPv4 address into the rest', () => {
+    const subjects = Array.from({ length: 5000 }, (_, i) =>
+      canonicalAddress(
+        `2001:db8:0:aabb:${i % 2 === 0 ? '0' : '200'}:5efe:10.${String(i >> 8)}.${String(i & 255)}.1`,
+      ),
+    );
+    expect(new Set(subjects)).toEqual(new Set(['2001:db8:0:aa00::/56']));
+  });
+
+  test.each(['64:ff9b:', ':ffff:', ':2002:', '2002::', ':64:', ':'])(
+    'so does an address of a /64 that ends in %j and an IPv4 address',
+    middle => {
+      expect(canonicalAddress(`2001:db8:0:aabb:${middle}203.0.113.7`)).toBe('2001:db8:0:aa00::/56');
+    },
+  );
+
+  test.each([
+    ['64:ff9b:1:2:3:4:5:6', '64:ff9b:1:2:3:4:5:6/128'],
+    // RFC 6052 puts IPv4 behind a prefix of 48 bits around bit 64; the last bits are zero then.
+    ['64:ff9b:1:cb00:71:700::', '64:ff9b:1:cb00:71:700::/128'],
+    ['64:ff9b:1:cb00::', '64:ff9b:1:cb00::/128'],
+  ])('a prefix for local use with IPv4 in another place: whole, %j', (text, expected) => {
+    for (const prefix of [32, 56, 128]) expect(canonicalAddress(text, prefix)).toBe(expected);
+  });
+
+  test.each([
+    ['::', '::/56'],
+    ['::1', '::/56'],
+    ['::ffff', '::/56'],
+    ['64:ff9b::', '64:ff9b::/56'],
+    ['64:ff9b::1:203.0.113.7', '64:ff9b::/56'],
+    ['64:ff9b:0:1::203.0.113.7', '64:ff9b::/56'],
+    ['64:ff9b:2::203.0.113.7', '64:ff9b:2::/56'],
+    ['64:ff9c::203.0.113.7', '64:ff9c::/56'],
+    ['2001:1::203.0.113.7', '2001:1::/56'],
+    ['2003:cb00:7107::1', '2003:cb00:7107::/56'],
+    ['::1:0:203.0.113.7', '::/56'],
+  ])('%j carries none: %j', (text, expected) => {
+    expect(canonicalAddress(text)).toBe(expected);
+  });
+});
+
+describe('S9: link-local addresses stay whole', () => {
+  test.each(['fe80::1', 'fe80::2', 'febf:ffff::1', 'fe80::5efe:203.0.113.7'])('%j', text => {
+    for (const prefix of [32, 56, 128]) {
+      expect(canonicalAddress(`${text}%eth0`, prefix)).toBe(canonicalAddress(text, 128));
+    }
+  });
+
+  test.each(['fe7f::1', 'fec0::1', 'fd00::1'])('%j is not one', text => {
+    expect(canonicalAddress(text)).toMatch(/\/56$/);
   });
 });
 
@@ -99,7 +180,7 @@ describe('the spelling is that of RFC 5952', () => {
     ['2001:DB8::1', '2001:db8::1/128', 'lower case'],
     ['2001:0db8:0000:0000:0000:0000:0000:0001', '2001:db8::1/128', 'no leading zeros'],
     ['2001:db8:0:0:1:0:0:1', '2001:db8::1:0:0:1/128', 'the first of two equal runs'],
-    ['2001:0:0:1:0:0:0:1', '2001:0:0:1::1/128', 'the longest run'],
+    ['2003:0:0:1:0:0:0:1', '2003:0:0:1::1/128', 'the longest run'],
     ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1/128', 'a single zero group stays'],
     ['2001:db8::1:1:1:1:1', '2001:db8:0:1:1:1:1:1/128', 'even where it came as ::'],
     ['0:0:0:0:0:0:0:0', '::/128', 'nothing but zeros'],
@@ -184,6 +265,32 @@ describe('what is no address is left alone', () => {
 // An independent reading of addresses: sixteen bytes as one number, and WHATWG URLs, which write them as RFC 5952 asks.
 describe('any address, however it is written', () => {
   const ALL = 2n ** 128n - 1n;
+  const LOW = 0xffff_ffffn;
+  /** 0.0.0.0/16 is nobody; `::1` lies in it. */
+  const inLastBits = (value: bigint): bigint | undefined =>
+    (value & LOW) >> 16n === 0n ? undefined : value & LOW;
+  /** The blocks that are read in their own way, with the IPv4 address in them; `undefined`: like any other. */
+  const BLOCKS: readonly (readonly [block: string, read: (value: bigint) => 'whole' | bigint | undefined])[] =
+    [
+      ['::ffff:0:0/96', value => value & LOW],
+      ['::ffff:0:0:0/96', value => value & LOW],
+      ['::/96', inLastBits],
+      ['64:ff9b::/96', inLastBits],
+      ['64:ff9b:1::/48', value => ((value >> 32n) & LOW ? 'whole' : (inLastBits(value) ?? 'whole'))],
+      ['2002::/16', value => (value >> 80n) & LOW],
+      ['2001::/32', value => ~value & LOW],
+      ['fe80::/10', () => 'whole'],
+    ];
+
+  function rangeOf(block: string): readonly [start: bigint, length: number] {
+    const [net = '', length] = block.split('/');
+    const [head = '', tail = ''] = net.split('::');
+    const groups = (text: string) => (text === '' ? [] : text.split(':'));
+    const missing = 8 - groups(head).length - groups(tail).length;
+    const all = [...groups(head), ...Array.from({ length: missing }, () => '0'), ...groups(tail)];
+    return [all.reduce((sum, group) => (sum << 16n) | BigInt(`0x${group}`), 0n), Number(length)];
+  }
+
   const bits = fc.oneof(
     fc.bigInt({ min: 0n, max: ALL }),
     // Mostly zeros, so that there is something to compress.
@@ -194,6 +301,19 @@ describe('any address, however it is written', () => {
       })
       .map(groups => groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n)),
     fc.nat(0xffff_ffff).map(v4 => (0xffffn << 32n) | BigInt(v4)),
+    // At or near the blocks that mean something.
+    fc
+      .tuple(
+        fc.constantFrom(...BLOCKS.map(([block]) => block)),
+        fc.integer({ min: 0, max: 64 }),
+        fc.bigInt({ min: 0n, max: ALL }),
+        fc.option(fc.nat(127)),
+      )
+      .map(([block, zeros, noise, flipped]) => {
+        const [start, length] = rangeOf(block);
+        const inside = (noise & ((1n << BigInt(128 - length)) - 1n)) >> BigInt(Math.min(zeros, 128 - length));
+        return (start | inside) ^ (flipped === null ? 0n : 1n << BigInt(flipped));
+      }),
   );
   const prefixes = fc.integer({ min: 32, max: 128 });
 
@@ -201,7 +321,16 @@ describe('any address, however it is written', () => {
     Array.from({ length: 8 }, (_, i) => Number((value >> BigInt(16 * (7 - i))) & 0xffffn));
   const dottedOf = (value: bigint): string =>
     [24n, 16n, 8n, 0n].map(shift => String((value >> shift) & 255n)).join('.');
-  const isMapped = (value: bigint): boolean => value >> 32n === 0xffffn;
+  /** What counts in place of a prefix. */
+  const readAs = (value: bigint): 'whole' | bigint | undefined => {
+    for (const [block, read] of BLOCKS) {
+      const [start, length] = rangeOf(block);
+      if (value >> BigInt(128 - length) !== start >> BigInt(128 - length)) continue;
+      const meaning = read(value);
+      if (meaning !== undefined) return meaning;
+    }
+    return undefined;
+  };
 
   /** One of the many ways to write an address. */
   const spelling = fc.record({
@@ -238,10 +367,12 @@ describe('any address, however it is written', () => {
   }
 
   function expected(value: bigint, prefix: number): string {
-    if (isMapped(value)) return dottedOf(value);
-    const kept = (value >> BigInt(128 - prefix)) << BigInt(128 - prefix);
+    const meaning = readAs(value);
+    if (typeof meaning === 'bigint') return dottedOf(meaning);
+    const length = meaning === 'whole' ? 128 : prefix;
+    const kept = (value >> BigInt(128 - length)) << BigInt(128 - length);
     const groups = groupsOf(kept).map(group => group.toString(16));
-    return `${new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1)}/${prefix}`;
+    return `${new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1)}/${length}`;
   }
 
   test('becomes the same text', () => {
@@ -257,13 +388,13 @@ describe('any address, however it is written', () => {
     fc.assert(
       fc.property(bits, fc.bigInt({ min: 0n, max: ALL }), prefixes, (value, noise, prefix) => {
         const text = canonicalAddress(write(value, PLAIN), prefix);
-        fc.pre(!isMapped(value));
+        fc.pre(readAs(value) === undefined);
         const [net = '', length] = text?.split('/') ?? [];
         const subnet = new BlockList();
         subnet.addSubnet(net, Number(length), 'ipv6');
         expect(subnet.check(write(value, PLAIN), 'ipv6')).toBe(true);
         for (const other of [value ^ (noise >> BigInt(prefix)), value ^ noise]) {
-          if (isMapped(other)) continue;
+          if (readAs(other) !== undefined) continue;
           const same = canonicalAddress(write(other, PLAIN), prefix) === text;
           expect(same).toBe(subnet.check(write(other, PLAIN), 'ipv6'));
         }
@@ -283,7 +414,7 @@ describe('any address, however it is written', () => {
         }),
         text => {
           const canonical = canonicalAddress(text);
-          if (canonical !== undefined) expect(canonical).toMatch(/^(?:[\d.]+|[\da-f:]+\/56)$/);
+          if (canonical !== undefined) expect(canonical).toMatch(/^(?:[\d.]+|[\da-f:]+\/(?:56|128))$/);
         },
       ),
       { numRuns: 2000 },

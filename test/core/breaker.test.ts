@@ -1,4 +1,5 @@
 import { Breaker } from '../../src/core/breaker.js';
+import { storeError } from '../../src/core/errors.js';
 
 type Step = [time: number, action: 'succeeded' | 'failed' | 'allows', expected?: boolean];
 
@@ -61,7 +62,8 @@ describe('a store that fails is left alone', () => {
     const breaker = new Breaker();
     for (const [time, action, expected] of steps) {
       if (action === 'allows') expect([time, breaker.allows(time)]).toEqual([time, expected]);
-      else breaker[action](time);
+      else if (action === 'failed') breaker.failed(time, storeError('ERR_LIMITKEEPER_STORE', 'away'));
+      else breaker[action]();
     }
   });
 });

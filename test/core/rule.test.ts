@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { algorithms } from '../../src/algorithms/index.js';
 import type { AlgorithmName } from '../../src/algorithms/index.js';
-import { MAX_SECONDS, milliseconds } from '../../src/core/check.js';
+import { MAX_SECONDS, milliseconds } from '../../src/core/validate.js';
 import { checkPlan, RuleTemplate } from '../../src/core/rule.js';
 import type { Plan } from '../../src/core/rule.js';
 

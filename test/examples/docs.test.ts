@@ -10,6 +10,7 @@ const PAGES = [
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
+  'SECURITY.md',
   ...readdirSync(path.join(root, 'docs')).map(name => `docs/${name}`),
 ].filter(name => name.endsWith('.md'));
 
@@ -68,8 +69,14 @@ test('docs/architecture.md knows every room of src', () => {
   expect(rooms.filter(room => !page.includes(room))).toEqual([]);
 });
 
+/** Where the pages are for whoever reads them at npmjs.com or in node_modules. */
+const ONLINE =
+  /^https:\/\/(?:github\.com|raw\.githubusercontent\.com)\/limitkeeper\/limitkeeper\/(?:blob\/)?main\//;
+
+const linksOf = (page: string): string[] =>
+  [...readMarkdown(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+
 test.each(PAGES)('the links of %s lead somewhere', page => {
-  const text = readMarkdown(page);
   const anchorsOf = (markdown: string): string[] =>
     [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
       heading!
@@ -77,15 +84,41 @@ test.each(PAGES)('the links of %s lead somewhere', page => {
         .replace(/[^\w\- ]/g, '')
         .replaceAll(' ', '-'),
     );
-  const dead = [...text.matchAll(/\]\(([^)\s]+)\)/g)]
-    .map(([, target]) => target!)
-    .filter(target => !/^https?:/.test(target))
-    .filter(target => {
-      const [file = '', anchor] = target.split('#');
-      const full = path.join(root, path.dirname(page), file);
-      if (file !== '' && !existsSync(full)) return true;
-      if (anchor === undefined) return false;
-      return !anchorsOf(file === '' ? text : readFileSync(full, 'utf8')).includes(anchor);
-    });
+  const dead = linksOf(page).filter(target => {
+    const isOnline = ONLINE.test(target);
+    if (/^https?:/.test(target) && !isOnline) return false;
+    const [file = '', anchor] = target.replace(ONLINE, '').split('#');
+    const full = path.join(root, isOnline ? '' : path.dirname(page), file);
+    if (file !== '' && !existsSync(full)) return true;
+    if (anchor === undefined) return false;
+    return !anchorsOf(file === '' ? readMarkdown(page) : readFileSync(full, 'utf8')).includes(anchor);
+  });
   expect(dead).toEqual([]);
+});
+
+test('the README has no relative links: at npmjs.com they lead nowhere', () => {
+  expect(linksOf('README.md').filter(target => !target.startsWith('https:'))).toEqual([]);
+});
+
+test.each(PAGES.filter(page => page.startsWith('docs/')))(
+  'the relative links of %s are in the tarball',
+  page => {
+    const strangers = linksOf(page)
+      .filter(target => !/^(?:https?:|#)/.test(target))
+      .map(target => path.posix.join('docs', target.split('#')[0]!))
+      .filter(file => !/^(?:docs\/[\w-]+\.md$|examples\/|CHANGELOG\.md$|SECURITY\.md$)/.test(file));
+    expect(strangers).toEqual([]);
+  },
+);
+
+test('docs/README.md lists every page', () => {
+  const listed = linksOf('docs/README.md');
+  const pages = readdirSync(path.join(root, 'docs')).filter(
+    name => name.endsWith('.md') && name !== 'README.md',
+  );
+  expect(pages.filter(name => !listed.includes(name))).toEqual([]);
+});
+
+test('package-lock.json names no registry', () => {
+  expect(readFileSync(path.join(root, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved": "http/);
 });

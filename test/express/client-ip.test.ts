@@ -20,7 +20,7 @@ describe('the address in one spelling', () => {
     ['[::ffff:203.0.113.7]:80', '203.0.113.7'],
     ['2001:db8:0:aabb:1:2:3:4', '2001:db8:0:aa00::/56'],
     ['[2001:DB8:0:aabb::1]:443', '2001:db8:0:aa00::/56'],
-    ['fe80::1%eth0', 'fe80::/56'],
+    ['fe80::1%eth0', 'fe80::1/128'],
     [' 203.0.113.7 ', '203.0.113.7'],
   ])('%j is %j', (ip, expected) => {
     expect(clientIp({ ip })).toBe(expected);
@@ -132,6 +132,8 @@ describe.each([
     [1, '2001:db8::1', '2001:db8::/56'],
     [1, '198.51.100.1:4711', '198.51.100.1'],
     [1, '::ffff:c633:6401', '198.51.100.1'],
+    // S9: a load balancer of IPv6 alone, behind NAT64.
+    [1, '64:ff9b::c633:6401', '198.51.100.1'],
     [1, 'unknown', NO_ADDRESS],
     [1, '1.2.3.4.5', NO_ADDRESS],
     // Express finds no address in these, and takes the one of the socket.

@@ -1,7 +1,7 @@
 // Tests the package as users get it: packed, installed from the tarball into an empty project, imported both ways.
-import { execFile } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
+import { filesBelow, node, nodeJson, pack, root, run, typeCheck } from '../support/packed.js';
 
 jest.setTimeout(300_000);
 
@@ -22,8 +22,6 @@ interface Manifest {
   dependencies?: Record<string, string>;
 }
 
-const run = promisify(execFile);
-const root = path.resolve(__dirname, '../..');
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as Manifest;
 
 /** 'limitkeeper', 'limitkeeper/presets', … */
@@ -31,8 +29,8 @@ const specifiers = Object.keys(manifest.exports)
   .filter(subpath => subpath !== './package.json')
   .map(subpath => `limitkeeper${subpath.slice(1)}`);
 
-/** The entries that load packages of their own; all others load node: modules only. */
-const WITH_PACKAGES = ['limitkeeper/admin', 'limitkeeper/service', 'limitkeeper/config'];
+/** The entries that are routers of Express; all others load node: modules only. */
+const ROUTERS = ['limitkeeper/admin', 'limitkeeper/service'];
 
 const EXPRESS_VERSIONS = [
   { version: 5, runtime: 'express', types: '@types/express' },
@@ -40,99 +38,41 @@ const EXPRESS_VERSIONS = [
 ] as const;
 
 let sandbox: string;
+let tarball: string;
+/** A project of somebody who has installed nothing but limitkeeper. */
+const alone = (): string => path.join(sandbox, 'alone');
 const project = (version: number): string => path.join(sandbox, `express${String(version)}`);
 
-const filesBelow = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => path.relative(folder, path.join(entry.parentPath, entry.name)));
-
-const newest = (target: string): number =>
-  statSync(target).isDirectory()
-    ? Math.max(0, ...readdirSync(target).map(name => newest(path.join(target, name))))
-    : statSync(target).mtimeMs;
-
-function isBuilt(): boolean {
-  try {
-    const built = statSync(path.join(root, 'dist/index.d.cts')).mtimeMs;
-    const sources = ['src', 'package.json', 'tsup.config.ts', 'tsconfig.json', 'tsconfig.build.json'];
-    return sources.every(name => newest(path.join(root, name)) <= built);
-  } catch {
-    return false;
-  }
-}
-
-async function node(folder: string, ...args: string[]): Promise<string> {
-  // Without the flags of the test runner, and no longer than a program that forgets to end.
-  const env = { ...process.env, NODE_OPTIONS: '' };
-  const { stdout } = await run(process.execPath, args, { cwd: folder, env, timeout: 60_000 });
-  return stdout;
-}
-
-const nodeJson = async (folder: string, ...args: string[]): Promise<unknown> =>
-  JSON.parse(await node(folder, ...args));
-
-async function typeCheck(folder: string, files: string[], compilerOptions: object): Promise<string> {
-  const config = path.join(folder, 'tsconfig.json');
-  writeFileSync(
-    config,
-    JSON.stringify({
-      compilerOptions: {
-        strict: true,
-        target: 'es2022',
-        lib: ['es2023'],
-        types: ['node'],
-        ...compilerOptions,
-      },
-      files,
-    }),
-  );
-  try {
-    return await node(folder, path.join(root, 'node_modules/typescript/bin/tsc'), '-p', config);
-  } catch (error) {
-    return (error as { stdout: string }).stdout;
-  }
-}
-
 beforeAll(async () => {
-  if (!isBuilt()) await run('npm', ['run', 'build'], { cwd: root });
-
   sandbox = mkdtempSync(path.join(tmpdir(), 'limitkeeper-package-'));
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', sandbox], { cwd: root });
-  const tarball = readdirSync(sandbox).find(name => name.endsWith('.tgz'));
-  if (tarball === undefined) throw new Error('npm pack left no tarball');
+  tarball = await pack(sandbox);
 
-  const [first, ...others] = EXPRESS_VERSIONS.map(({ version }) => project(version)) as [string, ...string[]];
-  mkdirSync(first);
+  mkdirSync(alone());
   writeFileSync(
-    path.join(first, 'package.json'),
+    path.join(alone(), 'package.json'),
     JSON.stringify({ name: 'user', version: '1.0.0', private: true }),
   );
-  // The peers come from this repository's own node_modules below, so that nothing is fetched.
-  await run(
-    'npm',
-    [
-      'install',
-      path.join(sandbox, tarball),
-      '--legacy-peer-deps',
-      '--no-audit',
-      '--no-fund',
-      '--prefer-offline',
-    ],
-    { cwd: first },
-  );
-  for (const other of others) cpSync(first, other, { recursive: true });
+  // Offline: whatever it needed beside itself would have to be fetched.
+  await run('npm', ['install', tarball, '--offline', '--no-audit', '--no-fund'], { cwd: alone() });
+  for (const { version } of EXPRESS_VERSIONS) cpSync(alone(), project(version), { recursive: true });
 
-  for (const { version, runtime, types } of EXPRESS_VERSIONS) {
-    const modules = path.join(project(version), 'node_modules');
+  // The peers come from this repository's own node_modules.
+  const give = (folder: string, packages: readonly (readonly [name: string, source: string])[]): void => {
+    const modules = path.join(folder, 'node_modules');
     mkdirSync(path.join(modules, '@types'));
-    for (const [name, source] of [
+    for (const [name, source] of packages) {
+      symlinkSync(path.join(root, 'node_modules', source), path.join(modules, name), 'junction');
+    }
+  };
+  give(alone(), [['@types/node', '@types/node']]);
+  cpSync(path.join(__dirname, 'fixtures/alone.ts'), path.join(alone(), 'alone.mts'));
+  cpSync(path.join(__dirname, 'fixtures/alone.ts'), path.join(alone(), 'alone.cts'));
+  for (const { version, runtime, types } of EXPRESS_VERSIONS) {
+    give(project(version), [
       ['express', runtime],
       ['@types/express', types],
       ['@types/node', '@types/node'],
-    ] as const) {
-      symlinkSync(path.join(root, 'node_modules', source), path.join(modules, name), 'junction');
-    }
+    ]);
     for (const name of ['app.ts', 'app.mts', 'app.cts']) {
       cpSync(path.join(__dirname, 'fixtures/app.ts'), path.join(project(version), name));
     }
@@ -146,13 +86,38 @@ afterAll(() => {
 describe('the tarball', () => {
   const installed = (): string => path.join(project(5), 'node_modules/limitkeeper');
 
-  test('holds the build and nothing of the workshop', () => {
-    const strangers = filesBelow(installed()).filter(
-      file =>
-        !file.startsWith(`dist${path.sep}`) &&
-        !/^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(file),
+  test('holds the build, what there is to read, and nothing of the workshop', () => {
+    const files = filesBelow(installed());
+    const documents = files.filter(file => !/^(?:dist|examples)[\\/]/.test(file)).sort();
+    const pages = readdirSync(path.join(root, 'docs')).filter(name => name.endsWith('.md'));
+    expect(documents).toEqual(
+      [
+        'CHANGELOG.md',
+        'LICENSE',
+        'README.md',
+        'SECURITY.md',
+        'package.json',
+        ...pages.map(name => path.join('docs', name)),
+      ].sort(),
     );
-    expect(strangers).toEqual([]);
+    expect(files).toContain(path.join('examples', 'demo', 'app.ts'));
+    expect(files).toContain(path.join('dist', 'THIRD-PARTY.md'));
+  });
+
+  // Above all, no zod in one piece: `import { z }` would bring in all its languages.
+  test('is small', () => {
+    expect(statSync(tarball).size).toBeLessThan(450_000);
+  });
+
+  test('says where it comes from and where to complain', () => {
+    const { repository, bugs, homepage } = JSON.parse(
+      readFileSync(path.join(installed(), 'package.json'), 'utf8'),
+    ) as Record<string, unknown>;
+    expect({ repository, bugs, homepage }).toEqual({
+      repository: { type: 'git', url: 'git+https://github.com/limitkeeper/limitkeeper.git' },
+      bugs: { url: 'https://github.com/limitkeeper/limitkeeper/issues' },
+      homepage: 'https://github.com/limitkeeper/limitkeeper#readme',
+    });
   });
 
   test('tells no path of the machine that built it', () => {
@@ -162,9 +127,40 @@ describe('the tarball', () => {
     expect(telling).toEqual([]);
   });
 
-  test('installs no package without need', () => {
-    const allowed = Object.keys(manifest.dependencies ?? {});
-    expect(allowed.filter(name => name !== 'zod')).toEqual([]);
+  test('brings no other package with it', () => {
+    expect(manifest.dependencies).toBeUndefined();
+    expect(readdirSync(path.join(alone(), 'node_modules')).filter(name => !/^[.@]/.test(name))).toEqual([
+      'limitkeeper',
+    ]);
+  });
+});
+
+describe('without Express', () => {
+  test('createLimiter serves another server, as ES module and CommonJS, and compiles though Express is not there', async () => {
+    expect(existsSync(path.join(alone(), 'node_modules/express'))).toBe(false);
+    const output = await typeCheck(alone(), ['alone.mts', 'alone.cts'], {
+      module: 'node16',
+      skipLibCheck: false,
+      typeRoots: ['node_modules/@types'],
+    });
+    expect(output).toBe('');
+    for (const file of ['alone.mjs', 'alone.cjs']) {
+      expect(await nodeJson(alone(), file)).toEqual({ statuses: [200, 200, 429], redis: 'function' });
+    }
+  });
+
+  test.each(ROUTERS)('%s says what is missing', async specifier => {
+    const missing = async (...args: string[]): Promise<string> =>
+      node(alone(), ...args).then(
+        () => 'it loaded',
+        (error: unknown) => (error as { stderr: string }).stderr,
+      );
+    expect(await missing('--input-type=module', '--eval', `import '${specifier}'`)).toMatch(
+      /Cannot find package 'express' imported from .*limitkeeper/,
+    );
+    expect(await missing('--input-type=commonjs', '--eval', `require('${specifier}')`)).toMatch(
+      /Cannot find module 'express'[^]*limitkeeper/,
+    );
   });
 });
 
@@ -228,7 +224,7 @@ describe('the entries', () => {
     expect(await node(project(5), type, '--eval', code)).toBe('function true\n');
   });
 
-  test.each(specifiers.filter(specifier => !WITH_PACKAGES.includes(specifier)))(
+  test.each(specifiers.filter(specifier => !ROUTERS.includes(specifier)))(
     '%s loads its own files and node: modules, no package',
     async specifier => {
       const code = `

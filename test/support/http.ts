@@ -30,8 +30,8 @@ export interface Call {
 const servers = new Set<http.Server>();
 
 /** Serves an app on a free port of the loopback interface; {@link closeServers} ends it. */
-export async function serve(app: Application | http.RequestListener): Promise<string> {
-  const server = http.createServer(app as http.RequestListener);
+export async function serve(app: Application | http.RequestListener | http.Server): Promise<string> {
+  const server = app instanceof http.Server ? app : http.createServer(app as http.RequestListener);
   servers.add(server);
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done));
   return `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;

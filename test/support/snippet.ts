@@ -5,6 +5,8 @@ import { transformSync } from '@swc/core';
 export interface Snippet {
   /** Servers that it started, each on a free port in the place of the one that it asked for. */
   readonly servers: readonly Server[];
+  /** What it exports. */
+  readonly exports: Readonly<Record<string, unknown>>;
   close(): Promise<void>;
 }
 
@@ -14,11 +16,17 @@ export interface Snippet {
  */
 export async function runSnippet(code: string, provided: Record<string, unknown> = {}): Promise<Snippet> {
   const { code: commonJs } = transformSync(code, {
-    jsc: { target: 'es2022', parser: { syntax: 'ecmascript' } },
+    jsc: {
+      target: 'es2022',
+      // TypeScript for its decorators: of types the snippets have none.
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true },
+    },
     module: { type: 'commonjs' },
     isModule: true,
   });
   const servers: Server[] = [];
+  const exports: Record<string, unknown> = {};
   const listen = Server.prototype.listen;
   const spy = jest.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server, ...args) {
     servers.push(this);
@@ -31,7 +39,7 @@ export async function runSnippet(code: string, provided: Record<string, unknown>
     const body = `return (async () => { ${commonJs}\n })();`;
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- running the documentation is the point
     const run = new Function('require', 'exports', ...names, body) as (...args: unknown[]) => Promise<void>;
-    await run(require, {}, ...names.map(name => provided[name]));
+    await run(require, exports, ...names.map(name => provided[name]));
   } finally {
     spy.mockRestore();
   }
@@ -42,6 +50,7 @@ export async function runSnippet(code: string, provided: Record<string, unknown>
   );
   return {
     servers,
+    exports,
     close: async () => {
       await Promise.all(
         servers.map(server => {

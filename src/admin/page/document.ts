@@ -33,6 +33,17 @@ export function operatorsPage(entrance: Entrance): Reply {
   };
 }
 
+/** A page of one sentence and nothing else: no style, no script, no word of what lies behind it. */
+export function sentencePage(status: number, sentence: string): Reply {
+  return {
+    status,
+    headers: { 'Content-Type': 'text/html; charset=utf-8' },
+    body:
+      '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">' +
+      `<meta name="color-scheme" content="light dark"><title>Limits</title><main><h1>${sentence}</h1></main></html>`,
+  };
+}
+
 function hashOf(element: 'script' | 'style'): string {
   const [, text = ''] = new RegExp(`<${element}>(.*?)</${element}>`, 's').exec(page) ?? [];
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;

@@ -1,30 +1,29 @@
-import type { Batch } from '../../core/operation.js';
-import type { BatchResult } from '../../core/store.js';
+import type { Check } from '../../core/check.js';
 
 /** More decisions than this keep the server busy for others, and the caller gains nothing. */
 export const MOST_PER_CALL = 128;
 
 /** A decision under way. */
 export class Waiting {
-  readonly items: Batch;
+  readonly checks: readonly Check[];
   /** What the caller gave as time to wait: calls with another are not mixed, since a call expires as a whole. */
   readonly deadlineMs: number | undefined;
   /** Does it more than ask: unblock, forgive, charge…? */
   readonly isEffect: boolean;
   /** See `DenyCache.epoch`. */
   readonly epoch: number;
-  readonly resolve: (result: BatchResult) => void;
+  readonly resolve: (at: number) => void;
   readonly reject: (error: unknown) => void;
 
   constructor(
-    items: Batch,
+    checks: readonly Check[],
     deadlineMs: number | undefined,
     isEffect: boolean,
     epoch: number,
-    resolve: (result: BatchResult) => void,
+    resolve: (at: number) => void,
     reject: (error: unknown) => void,
   ) {
-    this.items = items;
+    this.checks = checks;
     this.deadlineMs = deadlineMs;
     this.isEffect = isEffect;
     this.epoch = epoch;

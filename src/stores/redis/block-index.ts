@@ -3,16 +3,18 @@ import type { HashedSubject } from '../../core/operation.js';
 import type { BlockEntry, BlockPage, BlockQuery } from '../../core/store.js';
 import { blockEntry, standingBlock } from '../live-cell.js';
 import type { Caller } from './caller.js';
+import { listOf } from './cell-reader.js';
 import type { CellReader } from './cell-reader.js';
-import { errorWord, textOf } from './port.js';
-import { INDEX, run } from './scripts.js';
+import { isDenial, listReply } from './explain.js';
+import { HASH_LENGTH, isHash, isMember } from './keys.js';
+import { textOf } from './port.js';
+import { INDEX, LIST, run } from './scripts.js';
 
 /** On a cluster the list of blocks is spread over so many keys, by the first digit of the hash. */
 const SHARDS = Array.from({ length: 16 }, (_, digit) => digit.toString(16));
 /** Blocks remembered per list; beyond that those that end first are forgotten, though they stand. */
 const MOST_PER_LIST = 10_000;
 const DEFAULT_COUNT = 100;
-const HASH_LENGTH = 64;
 /** One page looks at no more entries than this many times its count; the rest is for the next. */
 const LOOKS_PER_ENTRY = 10;
 
@@ -26,6 +28,8 @@ export class BlockIndex {
   readonly #caller: Caller;
   readonly #cells: CellReader;
   readonly #underWay = new Set<Promise<unknown>>();
+  /** Proved, and nothing has been denied since. */
+  #mayWrite = false;
 
   constructor(caller: Caller, cells: CellReader) {
     this.#caller = caller;
@@ -49,7 +53,10 @@ export class BlockIndex {
 
   async page({ cursor, part, count = DEFAULT_COUNT }: BlockQuery): Promise<BlockPage> {
     await this.settled();
+    // Nobody has it, and no key is named after it.
+    if (part !== undefined && !isHash(part)) return { blocks: [] };
     const lists = part === undefined ? this.#shards() : [this.#listOf('part', part)];
+    if (cursor === undefined) await this.#proveRights(lists[0] ?? '');
     const [start, after] = parseCursor(cursor);
     const blocks: BlockEntry[] =
       part !== undefined && cursor === undefined ? await this.#ofSubject(part) : [];
@@ -83,40 +90,48 @@ export class BlockIndex {
   }
 
   #listOf(kind: 'blocks' | 'part', name: string): string {
-    return `${this.#caller.prefix}:${kind}:{${name}}`;
+    return this.#caller.keys.list(kind, name);
   }
 
   #write(list: string, member: string, lastsMs: number | null): void {
-    const keys = [`${list}:ends`, `${list}:names`];
-    const write = promised(() => {
-      const { port, timeArgs } = this.#caller;
-      const args = [...timeArgs, String(MOST_PER_LIST), String(lastsMs ?? -1), member];
-      return run(port, INDEX, keys, args, noop);
-    }).catch(noop);
+    const write = promised(() => this.#change(list, member, lastsMs)).catch((error: unknown) => {
+      if (isDenial(error)) this.#mayWrite = false;
+    });
     this.#underWay.add(write);
     void write.then(() => this.#underWay.delete(write));
   }
 
-  async #members(list: string, after: string, count: number): Promise<string[]> {
-    const key = `${list}:names`;
-    const from = after === '' ? '-' : `(${after}`;
+  #change(list: string, member: string, lastsMs: number | null): Promise<void> {
+    const { port, timeArgs } = this.#caller;
+    const args = [...timeArgs, String(MOST_PER_LIST), String(lastsMs ?? -1), member];
+    return run(port, INDEX, [`${list}:ends`, `${list}:names`], args, noop);
+  }
+
+  /**
+   * A list that nobody may write is empty, and an empty list says that nobody is blocked. Whoever asks hears which right is
+   * missing instead; also in a process that has never noted a block itself.
+   */
+  async #proveRights(list: string): Promise<void> {
+    if (this.#mayWrite) return;
     try {
-      const reply = await this.#caller.port.send(
-        key,
-        ['zrangebylex', key, from, '+', 'LIMIT', '0', String(count)],
-        Infinity,
-      );
-      return Array.isArray(reply) ? reply.map(textOf) : [];
+      await this.#change(list, '', 0);
+      this.#mayWrite = true;
     } catch (error) {
-      // A foreign value under our name is no list; the next block replaces it.
-      if (errorWord(error) === 'WRONGTYPE') return [];
-      throw error;
+      // Any other error (a replica that only reads, a full memory) does not make the list a lie.
+      if (isDenial(error)) throw error;
     }
+  }
+
+  async #members(list: string, after: string, count: number): Promise<string[]> {
+    const from = after === '' ? '-' : `(${after}`;
+    return run(this.#caller.port, LIST, [`${list}:names`], [from, String(count)], reply =>
+      listOf(listReply(reply)[1]).map(textOf),
+    );
   }
 
   /** The blocks among the members that really stand; the other members leave the list. */
   async #standing(list: string, members: readonly string[]): Promise<BlockEntry[]> {
-    const hashes = [...new Set(members.map(member => member.slice(0, HASH_LENGTH)))];
+    const hashes = [...new Set(members.filter(isMember).map(member => member.slice(0, HASH_LENGTH)))];
     const { now, cells } = await this.#cells.read(hashes);
     return members.flatMap(member => {
       const hash = member.slice(0, HASH_LENGTH);

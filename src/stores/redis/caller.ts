@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.js';
 import { storeError } from '../../core/errors.js';
+import { Keys } from './keys.js';
 import { ReplyReader } from './outcome.js';
 import type { Outcome } from './outcome.js';
 import type { RedisPort } from './port.js';
@@ -16,20 +17,19 @@ const NODE_MARGIN_MS = 1000;
 /** One per decision, in order. One that failed alone is an Error in its place. */
 export type Outcomes = readonly (Outcome | Error)[];
 
-/** Makes the calls of the deciding script, and keeps what all calls need: the prefix, the clocks. */
+/** Makes the calls of the deciding script, and keeps what all calls need: the names of keys, the clocks. */
 export class Caller {
   readonly port: RedisPort;
-  readonly prefix: string;
+  readonly keys: Keys;
   readonly clock: Clock | undefined;
   readonly #servers = new ServerClock();
   readonly keyOf: (hash: string) => string;
 
   constructor(port: RedisPort, prefix: string, clock: Clock | undefined) {
     this.port = port;
-    this.prefix = `${port.keyPrefix}${prefix}`;
+    this.keys = new Keys(`${port.keyPrefix}${prefix}`);
+    this.keyOf = this.keys.subject;
     this.clock = clock;
-    const head = `${this.prefix}:{`;
-    this.keyOf = hash => `${head}${hash}}`;
   }
 
   /** The prescribed time and the margin of keys, as the other scripts take them. */

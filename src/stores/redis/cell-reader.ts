@@ -2,6 +2,7 @@ import { CELL_VERSION } from '../../core/cell.js';
 import type { Cell, Counter } from '../../core/cell.js';
 import type { StoredCell } from '../../core/store.js';
 import type { Caller } from './caller.js';
+import { listReply } from './explain.js';
 import { textOf } from './port.js';
 import { INSPECT, run } from './scripts.js';
 import { ALGORITHM_NAMES } from './work.js';
@@ -27,7 +28,7 @@ export class CellReader {
     const step = this.#isSplit() ? 1 : MOST_PER_CALL;
     for (let i = 0; i < hashes.length; i += step) {
       const some = hashes.slice(i, i + step);
-      const reply = await run(port, INSPECT, some.map(keyOf), [timeArgs[0]], listOf);
+      const reply = await run(port, INSPECT, some.map(keyOf), [timeArgs[0]], listReply);
       now = Number(reply[0]);
       some.forEach((hash, n) => cells.set(hash, storedCells(reply[n + 1])));
     }

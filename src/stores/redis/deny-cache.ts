@@ -1,9 +1,7 @@
 import type { Clock } from '../../core/clock.js';
-import type { Reading } from '../../core/decision.js';
+import type { Check } from '../../core/check.js';
 import { decides } from '../../core/operation.js';
-import type { Batch, BatchItem } from '../../core/operation.js';
-import type { BatchResult } from '../../core/store.js';
-import type { Outcome } from './outcome.js';
+import type { BlockNews } from './outcome.js';
 
 /** So many subjects at most; the oldest go first. */
 const MAX_SUBJECTS = 10_000;
@@ -11,8 +9,8 @@ const MAX_SUBJECTS = 10_000;
 const MAX_PER_SUBJECT = 8;
 
 interface Entry {
-  readonly batch: Batch;
-  readonly outcome: Outcome;
+  readonly checks: readonly Check[];
+  readonly at: number;
   readonly taken: number;
   readonly validMs: number;
 }
@@ -41,23 +39,18 @@ export class DenyCache {
     return this.#clock?.now() ?? performance.now();
   }
 
-  /** The refusal that Redis would answer, if it is known. */
-  find(batch: Batch): BatchResult | undefined {
+  /** Leaves the refusal that Redis would answer in the checks, if it is known. @returns its time */
+  find(checks: readonly Check[]): number | undefined {
     if (this.#entries.size === 0) return undefined;
-    const entry = sameCall(this.#entries.get(batch[0]?.subject.hash ?? ''), batch);
+    const entry = sameCall(this.#entries.get(checks[0]?.subject.hash ?? ''), checks);
     if (entry === undefined) return undefined;
     const elapsed = Math.floor(this.#now() - entry.taken);
     if (elapsed < 0 || elapsed >= entry.validMs) {
       this.#remove(entry);
       return undefined;
     }
-    const { at, readings } = entry.outcome;
-    return {
-      at: at + elapsed,
-      readings: readings.map(reading => later(reading, elapsed)),
-      blockStarted: [],
-      repeated: true,
-    };
+    for (let i = 0; i < checks.length; i += 1) repeat(checks[i], entry.checks[i], elapsed);
+    return entry.at + elapsed;
   }
 
   /** A mark to pass to {@link learn}: what was asked before an own unblock must not be remembered after it. */
@@ -65,23 +58,23 @@ export class DenyCache {
     return this.#epoch;
   }
 
-  learn(batch: Batch, outcome: Outcome, epoch: number): void {
+  /** @param checks that Redis has decided */
+  learn(checks: readonly Check[], at: number, blocks: readonly BlockNews[], epoch: number): void {
     if (this.#maxMs === 0) return;
-    if (this.#entries.size > 0 && outcome.readings.some(({ allowed }) => allowed))
-      this.#dropAllowed(batch, outcome);
-    if (outcome.blocks.length === 0 || epoch !== this.#epoch) return;
-    const isDenied = batch.some(({ rule }, i) => !rule.shadow && outcome.readings[i]?.reason === 'blocked');
-    if (!isDenied || !batch.every(({ operation }) => decides(operation))) return;
+    if (this.#entries.size > 0 && checks.some(({ allowed }) => allowed)) this.#dropAllowed(checks);
+    if (blocks.length === 0 || epoch !== this.#epoch) return;
+    const isDenied = checks.some(({ shadow, reason }) => !shadow && reason === 'blocked');
+    if (!isDenied || !checks.every(({ operation }) => decides(operation))) return;
     // In a test's time the reply's own time counts: the clock may have moved since.
-    const taken = this.#clock === undefined ? performance.now() : outcome.at;
-    const entry: Entry = { batch, outcome, taken, validMs: this.#validity(outcome) };
-    for (const hash of subjectsOf(batch)) this.#put(hash, entry);
+    const taken = this.#clock === undefined ? performance.now() : at;
+    const entry: Entry = { checks, at, taken, validMs: this.#validity(checks, blocks) };
+    for (const hash of subjectsOf(checks)) this.#put(hash, entry);
   }
 
-  #validity({ blocks, readings }: Outcome): number {
+  #validity(checks: readonly Check[], blocks: readonly BlockNews[]): number {
     let valid = this.#maxMs;
     for (const { lastsMs } of blocks) valid = Math.min(valid, lastsMs ?? Infinity);
-    for (const { reason, retryAfterMs, moreAfterMs } of readings) {
+    for (const { reason, retryAfterMs, moreAfterMs } of checks) {
       if (reason === 'blocked') continue;
       // Beyond these, other rules would answer something else, if only a larger `remaining`.
       if (retryAfterMs !== null && retryAfterMs > 0) valid = Math.min(valid, retryAfterMs);
@@ -91,7 +84,7 @@ export class DenyCache {
   }
 
   #put(hash: string, entry: Entry): void {
-    const others = (this.#entries.get(hash) ?? []).filter(other => !isSame(other.batch, entry.batch));
+    const others = (this.#entries.get(hash) ?? []).filter(other => !isSame(other.checks, entry.checks));
     if (others.length >= MAX_PER_SUBJECT) others.shift();
     this.#entries.delete(hash);
     this.#entries.set(hash, [...others, entry]);
@@ -104,22 +97,21 @@ export class DenyCache {
   }
 
   /** Call it before and after an operation that may lift a block or change what is counted. */
-  drop(items: readonly Pick<BatchItem, 'rule' | 'subject'>[]): void {
+  drop(checks: readonly Check[]): void {
     this.#epoch += 1;
     if (this.#entries.size === 0) return;
-    for (const { rule, subject } of items) this.dropSubject(subject.hash, [rule.scope]);
+    for (const { rule, subject } of checks) this.dropSubject(subject.hash, [rule.scope]);
   }
 
-  #dropAllowed(batch: Batch, outcome: Outcome): void {
+  #dropAllowed(checks: readonly Check[]): void {
     // What an allowed call has changed is not what was remembered.
-    const isCharged = batch.every(({ rule }, i) => rule.shadow || outcome.readings[i]?.allowed === true);
-    if (!isCharged) return;
-    for (const { rule, subject } of batch) this.dropSubject(subject.hash, [rule.scope]);
+    if (!checks.every(({ shadow, allowed }) => shadow || allowed)) return;
+    for (const { rule, subject } of checks) this.dropSubject(subject.hash, [rule.scope]);
   }
 
   dropSubject(hash: string, scopes?: readonly string[]): void {
     for (const entry of this.#entries.get(hash) ?? []) {
-      const speaks = entry.batch.some(
+      const speaks = entry.checks.some(
         ({ rule, subject }) => subject.hash === hash && (scopes === undefined || scopes.includes(rule.scope)),
       );
       if (speaks) this.#remove(entry);
@@ -132,7 +124,7 @@ export class DenyCache {
   }
 
   #remove(entry: Entry): void {
-    for (const hash of subjectsOf(entry.batch)) {
+    for (const hash of subjectsOf(entry.checks)) {
       const left = this.#entries.get(hash)?.filter(other => other !== entry) ?? [];
       if (left.length === 0) this.#entries.delete(hash);
       else this.#entries.set(hash, left);
@@ -140,22 +132,23 @@ export class DenyCache {
   }
 }
 
-const subjectsOf = (batch: Batch): Set<string> => new Set(batch.map(({ subject }) => subject.hash));
+const subjectsOf = (checks: readonly Check[]): Set<string> =>
+  new Set(checks.map(({ subject }) => subject.hash));
 
 // Plain loops: this is all that an attacker's request costs.
-function sameCall(entries: readonly Entry[] | undefined, batch: Batch): Entry | undefined {
+function sameCall(entries: readonly Entry[] | undefined, checks: readonly Check[]): Entry | undefined {
   if (entries === undefined) return undefined;
-  for (const entry of entries) if (isSame(entry.batch, batch)) return entry;
+  for (const entry of entries) if (isSame(entry.checks, checks)) return entry;
   return undefined;
 }
 
-function isSame(a: Batch, b: Batch): boolean {
+function isSame(a: readonly Check[], b: readonly Check[]): boolean {
   if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i += 1) if (!isSameItem(a[i], b[i])) return false;
+  for (let i = 0; i < a.length; i += 1) if (!isSameQuestion(a[i], b[i])) return false;
   return true;
 }
 
-function isSameItem(a: BatchItem | undefined, b: BatchItem | undefined): boolean {
+function isSameQuestion(a: Check | undefined, b: Check | undefined): boolean {
   return (
     a !== undefined &&
     a.rule === b?.rule &&
@@ -167,19 +160,16 @@ function isSameItem(a: BatchItem | undefined, b: BatchItem | undefined): boolean
   );
 }
 
+/** The reading of `earlier`, as it is so many milliseconds later. */
+function repeat(check: Check | undefined, earlier: Check | undefined, elapsed: number): void {
+  if (check === undefined || earlier === undefined) return;
+  check.reason = earlier.reason;
+  check.remaining = earlier.remaining;
+  check.retryAfterMs = less(earlier.retryAfterMs, elapsed);
+  check.moreAfterMs = less(earlier.moreAfterMs, elapsed);
+  check.resetAfterMs = less(earlier.resetAfterMs, elapsed);
+  check.repeated = true;
+}
+
 const less = (wait: number | null, elapsed: number): number | null =>
   wait === null ? null : Math.max(0, wait - elapsed);
-
-function later(reading: Reading, elapsed: number): Reading {
-  const { scope, allowed, reason, limit, remaining, retryAfterMs, moreAfterMs, resetAfterMs } = reading;
-  return {
-    scope,
-    allowed,
-    reason,
-    limit,
-    remaining,
-    retryAfterMs: less(retryAfterMs, elapsed),
-    moreAfterMs: less(moreAfterMs, elapsed),
-    resetAfterMs: less(resetAfterMs, elapsed),
-  };
-}

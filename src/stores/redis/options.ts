@@ -1,6 +1,7 @@
-import { knownOptions, optionalBoolean, plainObject, wholeNumber } from '../../core/check.js';
+import { knownOptions, optionalBoolean, plainObject, wholeNumber } from '../../core/validate.js';
 import type { Clock } from '../../core/clock.js';
 import { rangeError, received, typeError } from '../../core/errors.js';
+import { checkClock } from '../clock.js';
 
 export interface RedisStoreOptions {
   /**
@@ -52,7 +53,7 @@ export function checkOptions(options: RedisStoreOptions): Checked {
     prefix: checkPrefix(prefix),
     denyCacheMs: checkDenyCache(denyCacheMs),
     batching: batching === true,
-    clock: checkClock(clock),
+    clock: clock === undefined ? undefined : checkClock(clock),
   };
 }
 
@@ -83,16 +84,4 @@ function checkDenyCache(value: unknown): number {
     );
   }
   return ms;
-}
-
-function checkClock(clock: unknown): Clock | undefined {
-  if (clock === undefined) return undefined;
-  if (typeof clock !== 'object' || clock === null || typeof (clock as Partial<Clock>).now !== 'function') {
-    throw typeError(
-      'ERR_LIMITKEEPER_OPTION_TYPE',
-      `clock must have a method now() that tells Unix milliseconds, got ${received(clock)}.`,
-      { option: 'clock' },
-    );
-  }
-  return clock as Clock;
 }

@@ -1,7 +1,7 @@
 import { storeError } from '../../core/errors.js';
 import type { Reading, Reason } from '../../core/decision.js';
 import type { Rule } from '../../core/rule.js';
-import type { BatchResult } from '../../core/store.js';
+import { listReply, noReply } from './explain.js';
 import { textOf } from './port.js';
 import type { Work } from './work.js';
 
@@ -13,8 +13,13 @@ export interface BlockNews {
   readonly lastsMs: number | null;
 }
 
-/** A decided batch, and what only this store wants to know of it. */
-export interface Outcome extends BatchResult {
+/** What the server has decided, and what only this store wants to know of it. */
+export interface Outcome {
+  readonly at: number;
+  /** One per item, in order. */
+  readonly readings: readonly Reading[];
+  /** The items (by index) whose automatic block started. */
+  readonly blockStarted: readonly number[];
   readonly blocks: readonly BlockNews[];
 }
 
@@ -32,13 +37,10 @@ export class ReplyReader {
   #next = 1;
 
   constructor(reply: unknown) {
-    this.#numbers = Array.isArray(reply) ? (reply as unknown[]) : NONE;
+    this.#numbers = listReply(reply);
     this.at = Number(this.#numbers[0]);
     if (!Number.isSafeInteger(this.at)) {
-      throw storeError(
-        'ERR_LIMITKEEPER_STORE',
-        'Redis answered a script with something that is not its reply.',
-      );
+      throw noReply();
     }
   }
 
@@ -52,7 +54,9 @@ export class ReplyReader {
     if (this.#numbers[this.#next] === -1 || this.#numbers[this.#next] === '-1') {
       const message = textOf(this.#numbers[this.#next + 1]);
       this.#next += 2;
-      return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`);
+      return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`, {
+        cause: new Error(message),
+      });
     }
     const blocks: BlockNews[] = [];
     const readings = new Array<Reading>(items.length);

@@ -1,24 +1,29 @@
+import type { Check } from '../../core/check.js';
 import { decides } from '../../core/operation.js';
-import type { Batch, BatchItem } from '../../core/operation.js';
-import type { BatchResult, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
+import { OPERATOR_DEADLINE_MS, operatorCall, waitAtMost } from '../../core/operator-call.js';
+import type { BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
 import { liveCells } from '../live-cell.js';
 import { Batcher, Waiting } from './batcher.js';
 import { BlockIndex } from './block-index.js';
 import { Caller } from './caller.js';
 import type { Outcomes } from './caller.js';
-import { CellReader, listOf, storedCells } from './cell-reader.js';
+import { CellReader, storedCells } from './cell-reader.js';
+import { storeFailure } from '../../core/store-failure.js';
 import { clearKeys } from './clear.js';
 import { connectionOf } from './connection.js';
 import type { Connection } from './connection.js';
 import { DenyCache } from './deny-cache.js';
+import { listReply } from './explain.js';
 import type { Gate } from './gate.js';
 import { checkOptions } from './options.js';
 import type { RedisStoreOptions } from './options.js';
-import type { Outcome } from './outcome.js';
+import { isHash } from './keys.js';
+import type { BlockNews, Outcome } from './outcome.js';
 import { errorWord } from './port.js';
 import type { RedisPort } from './port.js';
 import { FORGET, run } from './scripts.js';
 import { decideSpread } from './spread.js';
+import { StepPort } from './step-port.js';
 
 /**
  * Counts in Redis ≥ 6.2: all processes that share it share one count, on one clock (the server's).
@@ -32,6 +37,7 @@ export class RedisStore implements Store {
   readonly #connection: Connection;
   readonly #port: RedisPort;
   readonly #caller: Caller;
+  readonly #stepCaller: Caller;
   readonly #gate: Gate;
   readonly #cells: CellReader;
   readonly #index: BlockIndex;
@@ -47,6 +53,7 @@ export class RedisStore implements Store {
     this.#connection = connectionOf(client);
     this.#port = this.#connection.port;
     this.#caller = new Caller(this.#port, prefix, clock);
+    this.#stepCaller = new Caller(new StepPort(this.#port, this, 'clear'), prefix, clock);
     this.#gate = this.#connection.gate;
     this.#isSplit = this.#port.topology === 'cluster';
     this.#cells = new CellReader(this.#caller, () => this.#isSplit);
@@ -55,18 +62,22 @@ export class RedisStore implements Store {
     this.#batcher = batching ? new Batcher(this.#send, () => this.#underWay === 0) : undefined;
   }
 
+  get lastError(): unknown {
+    return this.#connection.lastError.value;
+  }
+
   /**
    * @param deadlineMs how long the caller waits: what reaches the server later counts nothing.
    */
-  apply(batch: Batch, deadlineMs?: number): BatchResult | Promise<BatchResult> {
-    const denied = this.#denied.find(batch);
+  decide(checks: readonly Check[], deadlineMs?: number): number | Promise<number> {
+    const denied = this.#denied.find(checks);
     if (denied !== undefined) return denied;
-    const isEffect = !batch.every(asks);
-    if (isEffect) this.#denied.drop(batch);
+    const isEffect = !checks.every(asks);
+    if (isEffect) this.#denied.drop(checks);
     const { epoch } = this.#denied;
     return new Promise((resolve, reject) => {
-      const waiting = new Waiting(batch, deadlineMs, isEffect, epoch, resolve, reject);
-      const wait = this.#gate.enter(this.#keyOf(batch), deadlineMs);
+      const waiting = new Waiting(checks, deadlineMs, isEffect, epoch, resolve, reject);
+      const wait = this.#gate.enter(this.#keyOf(checks), deadlineMs);
       if (wait === undefined) this.#add(waiting);
       else {
         wait.then(() => {
@@ -76,8 +87,7 @@ export class RedisStore implements Store {
     });
   }
 
-  #keyOf(batch: Batch): string | undefined {
-    const [first] = batch;
+  #keyOf([first]: readonly Check[]): string | undefined {
     return this.#isSplit && first !== undefined ? this.#caller.keyOf(first.subject.hash) : undefined;
   }
 
@@ -93,8 +103,8 @@ export class RedisStore implements Store {
     }
     const bySubject = new Map<string, Waiting[]>();
     for (const waiting of batch) {
-      const hash = waiting.items[0]?.subject.hash ?? '';
-      if (waiting.items.some(({ subject }) => subject.hash !== hash)) {
+      const hash = waiting.checks[0]?.subject.hash ?? '';
+      if (waiting.checks.some(({ subject }) => subject.hash !== hash)) {
         this.#spread(waiting);
         continue;
       }
@@ -107,7 +117,7 @@ export class RedisStore implements Store {
 
   #spread(waiting: Waiting): void {
     this.#underWay += 1;
-    decideSpread(this.#caller, waiting.items, expiryOf(waiting)).then(
+    decideSpread(this.#caller, waiting.checks, expiryOf(waiting)).then(
       outcome => {
         this.#underWay -= 1;
         this.#done(waiting, outcome);
@@ -142,17 +152,19 @@ export class RedisStore implements Store {
       for (const { reject } of batch) reject(error);
     };
     try {
-      this.#caller.ask(batch.map(itemsOf), expiryOf(first), 0, done, failed);
+      this.#caller.ask(batch.map(checksOf), expiryOf(first), 0, done, failed);
     } catch (error) {
       failed(error);
     }
   }
 
-  #done({ items, isEffect, epoch, resolve }: Waiting, outcome: Outcome): void {
-    if (isEffect) this.#denied.drop(items);
-    this.#denied.learn(items, outcome, epoch);
-    resolve(outcome);
-    if (outcome.blocks.length > 0) this.#noteBlocks(items, outcome);
+  #done({ checks, isEffect, epoch, resolve }: Waiting, outcome: Outcome): void {
+    const { at, readings, blockStarted, blocks } = outcome;
+    readings.forEach((reading, i) => checks[i]?.take(reading, blockStarted.includes(i)));
+    if (isEffect) this.#denied.drop(checks);
+    this.#denied.learn(checks, at, blocks, epoch);
+    resolve(at);
+    if (blocks.length > 0) this.#noteBlocks(checks, blocks);
   }
 
   #split(): void {
@@ -164,35 +176,36 @@ export class RedisStore implements Store {
     );
   }
 
-  #noteBlocks(batch: Batch, { blocks }: Outcome): void {
+  #noteBlocks(checks: readonly Check[], blocks: readonly BlockNews[]): void {
     for (const { item, news, lastsMs } of blocks) {
-      const { rule, subject, operation } = batch[item] ?? {};
-      if (rule === undefined || subject === undefined) continue;
-      const isNew = news === 'started' || (news === 'stands' && operation?.type === 'block');
+      const check = checks[item];
+      if (check === undefined) continue;
+      const { rule, subject, operation } = check;
+      const isNew = news === 'started' || (news === 'stands' && operation.type === 'block');
       if (isNew || news === 'ended') this.#index.note(subject, rule.scope, lastsMs);
     }
   }
 
-  async inspect(subjectHash: string): Promise<StoredCell[]> {
-    await this.#gate.enter();
-    const { now, cells } = await this.#cells.read([subjectHash]);
-    return liveCells(cells.get(subjectHash) ?? [], now);
+  inspect(subjectHash: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'inspect', async () => {
+      if (!isHash(subjectHash)) return [];
+      await this.#gate.enter();
+      const { now, cells } = await this.#cells.read([subjectHash]);
+      return liveCells(cells.get(subjectHash) ?? [], now);
+    });
   }
 
-  async reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
-    await this.#gate.enter();
-    this.#forgetDenied(subjectHash, scope);
-    const { keyOf, timeArgs } = this.#caller;
-    const scopes = scope === undefined ? [] : [scope];
-    const [now, removed] = await run(
-      this.#port,
-      FORGET,
-      [keyOf(subjectHash)],
-      [...timeArgs, ...scopes],
-      listOf,
-    );
-    this.#forgetDenied(subjectHash, scope);
-    return liveCells(storedCells(removed), Number(now));
+  reset(subjectHash: string, scope?: string): Promise<StoredCell[]> {
+    return operatorCall(this, 'reset', async () => {
+      if (!isHash(subjectHash)) return [];
+      await this.#gate.enter();
+      this.#forgetDenied(subjectHash, scope);
+      const { keyOf, timeArgs } = this.#caller;
+      const args = [...timeArgs, ...(scope === undefined ? [] : [scope])];
+      const [now, removed] = await run(this.#port, FORGET, [keyOf(subjectHash)], args, listReply);
+      this.#forgetDenied(subjectHash, scope);
+      return liveCells(storedCells(removed), Number(now));
+    });
   }
 
   #forgetDenied(hash: string, scope: string | undefined): void {
@@ -200,27 +213,33 @@ export class RedisStore implements Store {
     this.#denied.dropSubject(hash, scope === undefined ? undefined : [scope]);
   }
 
-  async blocked(query: BlockQuery = {}): Promise<BlockPage> {
-    await this.#gate.enter();
-    return this.#index.page(query);
+  blocked(query: BlockQuery = {}): Promise<BlockPage> {
+    return operatorCall(this, 'blocked', async () => {
+      await this.#gate.enter();
+      return this.#index.page(query);
+    });
   }
 
+  /** Each step has the deadline: the whole takes as long as there are keys. */
   async clear(scopes?: readonly string[]): Promise<void> {
     if (scopes?.length === 0) return;
-    await this.#gate.enter();
+    await operatorCall(this, 'clear', async () => this.#gate.enter());
     this.#denied.clear();
-    await clearKeys(this.#caller, scopes);
+    await clearKeys(this.#stepCaller, scopes).catch((error: unknown) => {
+      throw storeFailure(this, error);
+    });
     this.#denied.clear();
   }
 
+  /** What the list of blocks has not been told by then is left out of it: a server that is frozen must not hold the process. */
   async close(): Promise<void> {
-    await this.#index.settled();
+    await waitAtMost(OPERATOR_DEADLINE_MS, this.#index.settled());
     this.#connection.close();
   }
 }
 
-const asks = ({ operation }: BatchItem): boolean => decides(operation);
-const itemsOf = ({ items }: Waiting): Batch => items;
+const asks = ({ operation }: Check): boolean => decides(operation);
+const checksOf = ({ checks }: Waiting): readonly Check[] => checks;
 
 /**
  * Counted from the sending, not from the call: where something has blocked the event loop in between, the caller waits on for

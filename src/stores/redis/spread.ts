@@ -1,6 +1,6 @@
 import { storeError } from '../../core/errors.js';
 import { decides } from '../../core/operation.js';
-import type { Batch, BatchItem } from '../../core/operation.js';
+import type { Check } from '../../core/check.js';
 import type { Reading } from '../../core/decision.js';
 import type { Caller } from './caller.js';
 import type { BlockNews, Outcome } from './outcome.js';
@@ -11,7 +11,7 @@ const CLAIM_MS = 5000;
 
 /** The items of one subject; `places` are their indexes in the batch. */
 interface Group {
-  readonly items: readonly BatchItem[];
+  readonly items: readonly Check[];
   readonly places: readonly number[];
 }
 
@@ -29,8 +29,12 @@ interface Claimed extends Group {
  * comes in between be refused as `held`. The first subject's server tells the time at which all of it is decided. When a
  * call fails half-way, what it holds lapses by itself; what it had charged stays charged.
  */
-export async function decideSpread(caller: Caller, batch: Batch, expires: number): Promise<Outcome> {
-  const [first, ...others] = groupsOf(batch);
+export async function decideSpread(
+  caller: Caller,
+  checks: readonly Check[],
+  expires: number,
+): Promise<Outcome> {
+  const [first, ...others] = groupsOf(checks);
   if (first === undefined) throw storeError('ERR_LIMITKEEPER_STORE', 'an empty batch has no time.');
   const opening = await call(caller, first, claim, expires);
   const { at } = opening.outcome;
@@ -52,12 +56,12 @@ export async function decideSpread(caller: Caller, batch: Batch, expires: number
     : answered;
   if (failed !== undefined) throw failed.reason;
   if (isLate) throw storeError('ERR_LIMITKEEPER_STORE_TIMEOUT', 'the deadline passed between two servers.');
-  return merge(batch, at, ended);
+  return merge(checks.length, at, ended);
 }
 
-function groupsOf(batch: Batch): Group[] {
-  const groups = new Map<string, { items: BatchItem[]; places: number[] }>();
-  batch.forEach((item, place) => {
+function groupsOf(checks: readonly Check[]): Group[] {
+  const groups = new Map<string, { items: Check[]; places: number[] }>();
+  checks.forEach((item, place) => {
     const group = groups.get(item.subject.hash) ?? { items: [], places: [] };
     groups.set(item.subject.hash, group);
     group.items.push(item);
@@ -66,16 +70,22 @@ function groupsOf(batch: Batch): Group[] {
   return [...groups.values()];
 }
 
-type Translate = (item: BatchItem) => WorkItem;
+type Translate = (item: Check) => WorkItem;
+
+const work = ({ rule, subject }: Check, operation: WorkItem['operation']): WorkItem => ({
+  rule,
+  subject,
+  operation,
+});
 
 const claim: Translate = item =>
   item.operation.type === 'consume'
-    ? { ...item, operation: { type: 'claim', holdMs: CLAIM_MS, cost: item.operation.cost } }
+    ? work(item, { type: 'claim', holdMs: CLAIM_MS, cost: item.operation.cost })
     : item;
 
 const judge: Translate = item =>
   item.operation.type === 'consume' || item.operation.type === 'reserve'
-    ? { ...item, operation: { type: 'judge', cost: item.operation.cost } }
+    ? work(item, { type: 'judge', cost: item.operation.cost })
     : item;
 
 async function call(
@@ -122,7 +132,7 @@ async function conclude(
           return;
         }
         const holdMs = isReserve ? rule.holdMs : CLAIM_MS;
-        ending.push({ item: { ...item, operation: { type, at, holdMs, cost: operation.cost } }, i });
+        ending.push({ item: work(item, { type, at, holdMs, cost: operation.cost }), i });
       });
       if (ending.length === 0) return group;
       try {
@@ -158,8 +168,8 @@ function replace(
   return replaced;
 }
 
-function merge(batch: Batch, at: number, groups: readonly Claimed[]): Outcome {
-  const readings = new Array<Reading>(batch.length);
+function merge(count: number, at: number, groups: readonly Claimed[]): Outcome {
+  const readings = new Array<Reading>(count);
   const blocks: BlockNews[] = [];
   const blockStarted: number[] = [];
   for (const { outcome, places } of groups) {

@@ -1,3 +1,4 @@
+import { applyBatch } from '../batch.js';
 import { strict as assert } from 'node:assert';
 import type { Operation } from '../../core/operation.js';
 import { ALICE, BOB, expectReading, rule, subject } from './world.js';
@@ -12,12 +13,12 @@ export const batchClauses: readonly Clause[] = [
       const wide = rule({ scope: 'wide', limit: 100 });
       const narrow = rule({ scope: 'narrow', limit: 1 });
       const both = [wide, narrow].map(r => ({ rule: r, subject: ALICE, operation: ONE }));
-      const first = await world.store.apply(both);
+      const first = await applyBatch(world.store, both);
       assert.deepEqual(
         first.readings.map(reading => reading.remaining),
         [99, 0],
       );
-      const second = await world.store.apply(both);
+      const second = await applyBatch(world.store, both);
       assert.deepEqual(
         second.readings.map(({ scope, allowed, remaining }) => ({ scope, allowed, remaining })),
         [
@@ -31,7 +32,10 @@ export const batchClauses: readonly Clause[] = [
     promise: 'a batch over several subjects is all or nothing, too',
     async check(world) {
       await world.consume(rule(), 3, BOB);
-      await world.store.apply([ALICE, BOB].map(who => ({ rule: rule(), subject: who, operation: ONE })));
+      await applyBatch(
+        world.store,
+        [ALICE, BOB].map(who => ({ rule: rule(), subject: who, operation: ONE })),
+      );
       expectReading(await world.peek(rule(), 1, ALICE), { remaining: 3 });
     },
   },
@@ -42,7 +46,7 @@ export const batchClauses: readonly Clause[] = [
       const other = rule({ scope: 'other', limit: 1, blockSec: 60 });
       const both = [blocking, other].map(r => ({ rule: r, subject: ALICE, operation: ONE }));
       await world.consume(blocking);
-      const { readings, blockStarted } = await world.store.apply(both);
+      const { readings, blockStarted } = await applyBatch(world.store, both);
       assert.deepEqual(
         readings.map(reading => reading.reason),
         ['limit', 'ok'],
@@ -60,7 +64,7 @@ export const batchClauses: readonly Clause[] = [
       const both = [shadow, enforced].map(r => ({ rule: r, subject: ALICE, operation: ONE }));
       const reasons: string[] = [];
       for (let i = 0; i < 3; i += 1) {
-        const { readings } = await world.store.apply(both);
+        const { readings } = await applyBatch(world.store, both);
         reasons.push(readings[0]?.reason ?? 'none');
       }
       assert.deepEqual(reasons, ['ok', 'limit', 'blocked']);
@@ -71,7 +75,7 @@ export const batchClauses: readonly Clause[] = [
     promise: 'each item has its own operation and cost',
     async check(world) {
       const [a, b, c] = [rule({ scope: 'a' }), rule({ scope: 'b' }), rule({ scope: 'c' })];
-      const { readings } = await world.store.apply([
+      const { readings } = await applyBatch(world.store, [
         { rule: a, subject: ALICE, operation: { type: 'consume', cost: 2 } },
         { rule: b, subject: ALICE, operation: { type: 'charge', units: 5 } },
         { rule: c, subject: BOB, operation: { type: 'peek', cost: 3 } },
@@ -89,7 +93,7 @@ export const batchClauses: readonly Clause[] = [
   {
     promise: 'an empty batch is answered with no readings and the time',
     async check(world) {
-      const { at, readings } = await world.store.apply([]);
+      const { at, readings } = await applyBatch(world.store, []);
       assert.deepEqual([...readings], []);
       assert.ok(Number.isSafeInteger(at) && at > 0, `the time is ${String(at)}`);
     },
@@ -113,7 +117,7 @@ export const batchClauses: readonly Clause[] = [
       const counted = rule({ scope: 'shared', limit: 10 });
       const own = rule({ scope: 'own', limit: 5 });
       const calls = Array.from({ length: 30 }, async (_, i) =>
-        world.store.apply([
+        applyBatch(world.store, [
           { rule: own, subject: subject(`caller ${String(i % 3)}`), operation: ONE },
           { rule: counted, subject: ALICE, operation: ONE },
         ]),

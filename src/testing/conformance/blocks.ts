@@ -1,3 +1,4 @@
+import { applyBatch } from '../batch.js';
 import { strict as assert } from 'node:assert';
 import { ALICE, BOB, expectReading, rule, START } from './world.js';
 import type { Clause } from './world.js';
@@ -20,7 +21,7 @@ export const blockClauses: readonly Clause[] = [
     async check(world) {
       const counted = rule({ limit: 2, blockSec: 60 });
       expectReading(await world.charge(counted), { allowed: true, remaining: 1 });
-      const { blockStarted, readings } = await world.store.apply([
+      const { blockStarted, readings } = await applyBatch(world.store, [
         { rule: counted, subject: ALICE, operation: { type: 'charge', units: 1 } },
       ]);
       assert.deepEqual([...blockStarted], [0]);

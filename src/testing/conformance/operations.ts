@@ -1,3 +1,4 @@
+import { applyBatch } from '../batch.js';
 import { strict as assert } from 'node:assert';
 import { ALICE, BOB, expectReading, rule } from './world.js';
 import type { Clause, World } from './world.js';
@@ -108,7 +109,7 @@ export const operationClauses: readonly Clause[] = [
       const counted = rule();
       const { at } = await reserveTwo(world);
       const settle = { type: 'settle', at, held: 2, actual: 1000 } as const;
-      const settled = await world.store.apply([{ rule: counted, subject: ALICE, operation: settle }]);
+      const settled = await applyBatch(world.store, [{ rule: counted, subject: ALICE, operation: settle }]);
       assert.deepEqual(
         settled.readings.map(({ reason, remaining }) => [reason, remaining]),
         [['limit', 0]],
@@ -122,7 +123,7 @@ export const operationClauses: readonly Clause[] = [
     promise: 'refund gives units back, never more than are used',
     async check(world) {
       const counted = rule();
-      const { at } = await world.store.apply([
+      const { at } = await applyBatch(world.store, [
         { rule: counted, subject: BOB, operation: { type: 'consume', cost: 3 } },
       ]);
       const refund = { type: 'refund', at, units: 2 } as const;
@@ -208,5 +209,5 @@ export const operationClauses: readonly Clause[] = [
 ];
 
 function reserveTwo(world: World) {
-  return world.store.apply([{ rule: rule(), subject: ALICE, operation: { type: 'reserve', cost: 2 } }]);
+  return applyBatch(world.store, [{ rule: rule(), subject: ALICE, operation: { type: 'reserve', cost: 2 } }]);
 }

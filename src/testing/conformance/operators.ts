@@ -1,3 +1,4 @@
+import { applyBatch } from '../batch.js';
 import { strict as assert } from 'node:assert';
 import type { BlockEntry, Store } from '../../core/store.js';
 import { hashSubject, subjectHash, subjectOfHash } from '../../core/subject.js';
@@ -75,7 +76,7 @@ export const operatorClauses: readonly Clause[] = [
       assert.deepEqual(await blocked(world), []);
       const counted = rule({ scope: 'auto', limit: 1, blockSec: 3600 });
       await world.consume(counted);
-      const { at } = await world.store.apply([
+      const { at } = await applyBatch(world.store, [
         { rule: counted, subject: ALICE, operation: { type: 'consume', cost: 1 } },
       ]);
       await world.block(rule({ scope: 'by hand' }), null, BOB);

@@ -1,3 +1,4 @@
+import { applyBatch } from '../batch.js';
 import { strict as assert } from 'node:assert';
 import type { Reading } from '../../core/decision.js';
 import type { HashedSubject, Operation } from '../../core/operation.js';
@@ -42,7 +43,7 @@ export class World {
   }
 
   async decide(rule: Rule, operation: Operation, subject = ALICE, store = this.store): Promise<Reading> {
-    const { readings } = await store.apply([{ rule, subject, operation }]);
+    const { readings } = await applyBatch(store, [{ rule, subject, operation }]);
     const [reading] = readings;
     assert.equal(readings.length, 1, 'one reading per item');
     assert.ok(reading);
@@ -72,7 +73,7 @@ export class World {
 
   /** The store's time, learnt from a look at somebody else. */
   async now(): Promise<number> {
-    const { at } = await this.store.apply([
+    const { at } = await applyBatch(this.store, [
       { rule: HOURLY, subject: subject('nobody'), operation: { type: 'peek', cost: 0 } },
     ]);
     return at;

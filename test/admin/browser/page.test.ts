@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { ConsoleMessage, Page } from 'playwright-core';
 import { MemoryStore, subjectHash } from '../../../src/index.js';
 import type { AdminOptions } from '../../../src/admin/index.js';
@@ -9,6 +8,7 @@ import { busyApp } from '../../support/busy-app.js';
 import type { BusyApp } from '../../support/busy-app.js';
 import { openBrowser } from '../../support/chromium.js';
 import type { Browser } from '../../support/chromium.js';
+import { answerQuestion, barriersOf, enterDesk } from './operators-page.js';
 import { RemoteStore } from '../../support/stores.js';
 
 /** What the page promises, and four times that: the machine of the test has other things to do. */
@@ -54,34 +54,12 @@ async function start(
   await page.goto(app.url);
 }
 
-async function enter(key = ADMIN_KEY): Promise<void> {
-  await page.fill('#key', key);
-  await page.click('#key-form button');
-  await page.waitForSelector('#desk:not([hidden])');
-  await page.waitForFunction(
-    () => document.getElementById('connection')?.textContent.startsWith('Live') === true,
-  );
-}
+const enter = (key?: string): Promise<void> => enterDesk(page, key);
+const answer = (button: string): Promise<void> => answerQuestion(page, button);
+const barriers = (): Promise<string[]> => barriersOf(page);
 
 async function lockOut(email: string, address: string): Promise<void> {
   for (let i = 0; i < 4; i += 1) await app.visit('/login', address, email);
-}
-
-async function answer(button: string): Promise<void> {
-  await page.waitForSelector('dialog[open]');
-  await page.click(`dialog button:text-is("${button}")`);
-}
-
-/** Serious and critical ones of axe-core, as `rule: elements`. */
-async function barriers(): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const violations = await page.evaluate(async () => {
-    const { axe: inPage } = globalThis as unknown as { axe: typeof axe };
-    return (await inPage.run(document)).violations;
-  });
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
 }
 
 beforeAll(async () => {

@@ -200,15 +200,21 @@ describe('who goes when it is full', () => {
     expect(scopes(store)).toEqual(['a month', 'a week', 'for ever']);
   });
 
-  test('an empty block whose strikes only are remembered counts as no block', () => {
+  test('S7: strikes that are remembered are no prey of counters, but go before every standing block', () => {
     const clock = new FakeClock(NOON);
     const store = new MemoryStore({ clock, maxKeys: 2 });
     const ladder = rule({ scope: 'ladder', limit: 1, windowSec: 1, blockSec: [60, 300] });
     one(store, { rule: ladder, subject: alice, operation: { type: 'charge', units: 1 } });
     clock.advance(60_000);
-    one(store, { rule: rule({ scope: 'used' }), subject: alice, operation: consume(5) });
-    one(store, { rule: rule({ scope: 'new' }), subject: alice, operation: consume(5) });
-    expect(scopes(store)).toEqual(['new', 'used']);
+    for (const scope of ['used', 'new', 'newer']) {
+      one(store, { rule: rule({ scope }), subject: alice, operation: consume(5) });
+    }
+    expect(scopes(store)).toEqual(expect.arrayContaining(['ladder', 'newer']));
+    expect(scopes(store)).toHaveLength(3);
+    for (const scope of ['new', 'newer']) {
+      one(store, { rule: rule({ scope }), subject: alice, operation: { type: 'block', ms: 1000 } });
+    }
+    expect(scopes(store)).not.toContain('ladder');
   });
 
   function scopes(store: MemoryStore): string[] {

@@ -10,11 +10,14 @@ export interface Proxy {
   readonly connections: number;
   /** Cuts every open connection; new ones are welcome. */
   cut(): void;
+  /** The open connections go dead without a word, as behind a firewall that drops a flow; new ones are welcome. */
+  drop(): void;
   close(): Promise<void>;
 }
 
 export async function startProxy(targetPort: number): Promise<Proxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
+  const dropped = new WeakSet<Socket>();
   let replyDelayMs = 0;
   const server: Server = createServer(caller => {
     const target = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
@@ -22,18 +25,23 @@ export async function startProxy(targetPort: number): Promise<Proxy> {
     const pair = [caller, target] as const;
     pairs.add(pair);
     const end = (): void => {
+      if (dropped.has(caller) && !caller.closed) return;
       pairs.delete(pair);
       caller.destroy();
       target.destroy();
     };
     for (const socket of pair) socket.on('close', end).on('error', end);
-    caller.on('data', chunk => target.write(chunk));
+    caller.on('data', chunk => {
+      if (!dropped.has(caller)) target.write(chunk);
+    });
     const waiting: { readonly due: number; readonly chunk: Buffer }[] = [];
     let timer: NodeJS.Timeout | undefined;
     const deliver = (): void => {
       timer = undefined;
-      while (waiting[0] !== undefined && waiting[0].due <= performance.now())
-        caller.write(waiting.shift()!.chunk);
+      while (waiting[0] !== undefined && waiting[0].due <= performance.now()) {
+        const { chunk } = waiting.shift()!;
+        if (!dropped.has(caller)) caller.write(chunk);
+      }
       if (waiting[0] !== undefined)
         timer = setTimeout(deliver, Math.ceil(waiting[0].due - performance.now()));
     };
@@ -68,6 +76,9 @@ export async function startProxy(targetPort: number): Promise<Proxy> {
       return pairs.size;
     },
     cut,
+    drop() {
+      for (const [caller] of pairs) dropped.add(caller);
+    },
     async close() {
       server.close();
       cut();

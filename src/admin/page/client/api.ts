@@ -11,6 +11,8 @@ export interface Totals {
 export interface Recent {
   readonly allowed: readonly number[];
   readonly refused: readonly number[];
+  /** Of one scope: what a rule in shadow mode would have refused. Nobody was. */
+  readonly shadowRefused?: readonly number[];
 }
 
 export interface Scope {
@@ -33,6 +35,8 @@ export interface Overview {
   readonly since: number;
   readonly access: 'read' | 'all';
   readonly stepSec: number;
+  /** Requests, each counted once however many rules it met. */
+  readonly requests: { readonly recent: Recent };
   readonly scopes: readonly Scope[];
 }
 
@@ -42,15 +46,30 @@ export interface Block {
   readonly manual: boolean;
 }
 
+/** What would become of a request, were the block lifted now. `null` where nobody knows. */
+export type WithoutBlock = { readonly allowed: boolean; readonly retryAfterMs: number | null } | null;
+
 export interface BlockEntry extends Block {
   readonly subjectHash: string;
   readonly scope: string;
+  readonly mode: Scope['mode'];
+  readonly withoutBlock: WithoutBlock;
 }
 
 export interface BlockList {
   readonly at: number;
   readonly blocks: readonly BlockEntry[];
+  readonly total: number;
+  /** Blocks of the list before this page. */
+  readonly before: number;
+  /** `false`: there are more than were read. */
+  readonly complete: boolean;
   readonly cursor?: string;
+  readonly counts: readonly {
+    readonly scope: string;
+    readonly mode: Scope['mode'];
+    readonly blocked: number;
+  }[];
   readonly unlisted: readonly string[];
 }
 
@@ -66,6 +85,7 @@ export interface Standing {
     readonly retryAfterMs: number | null;
   } | null;
   readonly block: Block | null;
+  readonly withoutBlock: WithoutBlock;
   readonly strikes: number;
   readonly counters: readonly {
     readonly windowSec: number;
@@ -77,6 +97,7 @@ export interface Standing {
 export interface Status {
   readonly at: number;
   readonly readings: readonly Standing[];
+  readonly found: number;
   readonly more: boolean;
   readonly unlisted: readonly string[];
 }

@@ -9,11 +9,12 @@ function rates(steps: readonly number[], stepSec: number): number[] {
   return steps.slice(0, -1).map(count => count / stepSec);
 }
 
-/** Two series of steps, stacked: what passed below, what was refused on top. */
+/** Series of steps, stacked: what passed below; on top what was refused, or what a rule in shadow mode would have refused. */
 class Stack {
   readonly svg = document.createElementNS(SVG, 'svg');
   readonly #allowed = document.createElementNS(SVG, 'path');
   readonly #refused = document.createElementNS(SVG, 'path');
+  readonly #would = document.createElementNS(SVG, 'path');
 
   constructor(withGrid: boolean) {
     const { svg } = this;
@@ -28,22 +29,41 @@ class Stack {
     }
     this.#allowed.setAttribute('class', 'allowed');
     this.#refused.setAttribute('class', 'refused');
-    svg.append(this.#refused, this.#allowed);
+    this.#would.setAttribute('class', 'would');
+    // The higher ones behind: of each its own part is what stands out above.
+    svg.append(this.#would, this.#refused, this.#allowed);
   }
 
-  draw(allowed: readonly number[], refused: readonly number[], top: number): void {
+  draw({ allowed, refused, would }: Rates, top: number): void {
     this.svg.setAttribute('viewBox', `0 0 ${String(allowed.length)} ${String(HEIGHT)}`);
+    const both = add(allowed, refused);
     this.#allowed.setAttribute('d', area(allowed, top));
-    // Drawn behind the other: its own part is what stands out above.
-    this.#refused.setAttribute(
-      'd',
-      area(
-        allowed.map((rate, i) => rate + (refused[i] ?? 0)),
-        top,
-      ),
-    );
+    this.#refused.setAttribute('d', area(both, top));
+    this.#would.setAttribute('d', area(add(both, would), top));
   }
 }
+
+/** A second, at each complete step. */
+interface Rates {
+  readonly allowed: readonly number[];
+  readonly refused: readonly number[];
+  readonly would: readonly number[];
+}
+
+function ratesOf({ allowed, refused, shadowRefused = [] }: Recent, stepSec: number): Rates {
+  return {
+    allowed: rates(allowed, stepSec),
+    refused: rates(refused, stepSec),
+    would: rates(shadowRefused, stepSec),
+  };
+}
+
+function add(a: readonly number[], b: readonly number[]): number[] {
+  return a.map((rate, i) => rate + (b[i] ?? 0));
+}
+
+const highest = ({ allowed, refused, would }: Rates): number =>
+  Math.max(...add(add(allowed, refused), would));
 
 /** A step curve down to the axis. */
 function area(values: readonly number[], top: number): string {
@@ -76,26 +96,39 @@ export class TrafficChart {
     );
   }
 
-  /** @returns the rates of the last ten seconds, for the legend. */
-  draw(recent: Recent, stepSec: number): { readonly allowed: string; readonly refused: string } {
-    const allowed = rates(recent.allowed, stepSec);
-    const refused = rates(recent.refused, stepSec);
-    const top = niceTop(Math.max(...allowed.map((rate, i) => rate + (refused[i] ?? 0))));
-    this.#stack.draw(allowed, refused, top);
+  /**
+   * @param what `''` for requests, or the scope whose verdicts these are.
+   * @returns the rates of the last ten seconds, for the legend.
+   */
+  draw(recent: Recent, stepSec: number, what: string): Readonly<Record<keyof Rates, string>> {
+    const shown = ratesOf(recent, stepSec);
+    const top = niceTop(highest(shown));
+    this.#stack.draw(shown, top);
     this.#scale.replaceChildren(...[top, top / 2, 0].map(rate => h('span', {}, perSec(rate))));
-    const lately = (series: readonly number[]): string => {
-      const last = series.slice(-5);
-      return perSec(last.reduce((sum, rate) => sum + rate, 0) / last.length);
+    const words = {
+      allowed: lately(shown.allowed),
+      refused: lately(shown.refused),
+      would: lately(shown.would),
     };
-    const words = { allowed: lately(allowed), refused: lately(refused) };
-    const sum = (steps: readonly number[]): string => steps.reduce((a, b) => a + b, 0).toLocaleString();
+    const would = sum(recent.shadowRefused ?? []);
     this.#stack.svg.setAttribute(
       'aria-label',
-      `In the last five minutes ${sum(recent.allowed)} requests were allowed and ${sum(recent.refused)} refused; ` +
+      `In the last five minutes ${sum(recent.allowed).toLocaleString()} requests were allowed ` +
+        `and ${sum(recent.refused).toLocaleString()} refused${what === '' ? '' : ` by ${what}`}` +
+        `${would === 0 ? '' : `, and ${would.toLocaleString()} would have been`}; ` +
         `lately ${words.allowed} allowed and ${words.refused} refused.`,
     );
     return words;
   }
+}
+
+export function sum(steps: readonly number[]): number {
+  return steps.reduce((a, b) => a + b, 0);
+}
+
+function lately(series: readonly number[]): string {
+  const last = series.slice(-5);
+  return perSec(last.length === 0 ? 0 : sum(last) / last.length);
 }
 
 /** The small one in a row of the table, which says the same in numbers. */
@@ -108,8 +141,7 @@ export class Sparkline {
   }
 
   draw(recent: Recent, stepSec: number): void {
-    const allowed = rates(recent.allowed, stepSec);
-    const refused = rates(recent.refused, stepSec);
-    this.#stack.draw(allowed, refused, Math.max(0.5, ...allowed.map((rate, i) => rate + (refused[i] ?? 0))));
+    const shown = ratesOf(recent, stepSec);
+    this.#stack.draw(shown, Math.max(0.5, highest(shown)));
   }
 }

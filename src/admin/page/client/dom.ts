@@ -37,13 +37,31 @@ export function show(element: HTMLElement, isShown: boolean): void {
   if (element.hidden === isShown) element.hidden = !isShown;
 }
 
-interface Row<T> {
+/** When the browser draws next. A tab that nobody looks at is not drawn, and need not wait. */
+export function nextFrame(): Promise<void> {
+  return new Promise(resolve => {
+    if (document.hidden) resolve();
+    else
+      requestAnimationFrame(() => {
+        resolve();
+      });
+  });
+}
+
+/** What stands there is old: it can be read, and nothing of it can be pressed. */
+export function freeze(element: HTMLElement, isOld: boolean, focusInstead: HTMLElement): void {
+  if (element.inert === isOld) return;
+  if (isOld && element.contains(document.activeElement)) focusInstead.focus({ preventScroll: true });
+  element.inert = isOld;
+}
+
+export interface Row<T> {
   readonly element: HTMLElement;
   readonly update: (item: T) => void;
 }
 
 /**
- * A list in the page that follows a list of items: rows are kept, not made anew, so that a reader keeps his place and the
+ * A list in the page that follows a list of items: rows are kept, not made anew, so that readers keep their place and the
  * focus stays on the button that it was on.
  */
 export class KeyedList<T> {

@@ -1,8 +1,8 @@
 import { ApiError } from './api.js';
-import { shortHash } from './desk.js';
+import { hashButton } from './desk.js';
 import type { Desk } from './desk.js';
-import { button, byId, h, setText } from './dom.js';
-import { timeElement } from './time.js';
+import { byId, h, nextFrame, setText } from './dom.js';
+import { serverNow, timeElement } from './time.js';
 
 interface LiveEvent {
   readonly type: string;
@@ -17,18 +17,25 @@ interface LiveEvent {
 }
 
 const MOST_SHOWN = 60;
+/** So long it is said that events came too fast: what is over for longer is no news. */
+const TOO_FAST_MS = 10_000;
 const WAITS_MS = [1000, 2000, 5000, 10_000];
 
-const KINDS: Readonly<Record<string, readonly [words: string, mood: '' | 'bad' | 'good']>> = {
+const KINDS: Readonly<Record<string, readonly [words: string, mood: '' | 'bad' | 'good' | 'would']>> = {
   refused: ['refused', ''],
-  'shadow-refused': ['would be refused', ''],
+  'shadow-refused': ['would be refused', 'would'],
   blocked: ['blocked', 'bad'],
   unblocked: ['unblocked', 'good'],
   reset: ['reset', 'good'],
   'store-error': ['store error', 'bad'],
   degraded: ['store away', 'bad'],
   recovered: ['store back', 'good'],
+  // Of this page's own, not of the stream.
+  gap: ['a gap', 'bad'],
 };
+
+const NOTHING_YET =
+  'Nothing has happened yet: refusals, blocks and store errors of this process appear here.';
 
 /** Reads the stream of events and lists them, newest first. */
 export class Live {
@@ -38,6 +45,10 @@ export class Live {
   #abort = new AbortController();
   #paused = false;
   #missed = 0;
+  #missedAt = 0;
+  /** What came since the list was drawn, the newest last. */
+  readonly #waiting: LiveEvent[] = [];
+  #drawing = false;
   #newest:
     | { readonly same: string; readonly time: HTMLElement; readonly count: HTMLElement; times: number }
     | undefined;
@@ -52,17 +63,20 @@ export class Live {
       pause.setAttribute('aria-pressed', String(this.#paused));
       setText(pause, this.#paused ? 'Go on' : 'Pause');
     });
-    this.#note('Nothing has happened yet: refusals, blocks and store errors of this process appear here.');
+    this.#note(NOTHING_YET);
   }
 
   /** Reads until {@link end}, over every break. */
   async run(): Promise<void> {
     const { signal } = (this.#abort = new AbortController());
     let failures = 0;
+    let broke = false;
     while (!isOver(signal)) {
       try {
         const stream = await this.#desk.api.stream('events', signal);
         failures = 0;
+        if (broke) this.#mendedGap();
+        broke = true;
         await this.#read(stream);
       } catch (error) {
         // The door is shut again; the part that polls says so.
@@ -98,18 +112,47 @@ export class Live {
     }
   }
 
+  /** It listens again: the note of the break is over, and the list itself says where events are missing. */
+  #mendedGap(): void {
+    this.#note(this.#list.children.length === 0 ? NOTHING_YET : '');
+    this.#take([
+      { type: 'gap', at: serverNow(), scope: 'the stream broke off; what happened until now is not listed' },
+    ]);
+  }
+
   #show(events: readonly LiveEvent[]): void {
     if (events.some(({ type }) => type === 'blocked' || type === 'unblocked' || type === 'reset'))
       this.#onBlock();
-    for (const { count } of events) this.#missed += count ?? 0;
-    if (this.#missed > 0) {
-      this.#note(`${this.#missed.toLocaleString()} events came too fast to list; the counts have them all.`);
-    } else {
-      this.#note('');
+    const missed = events.reduce((sum, { count = 0 }) => sum + count, 0);
+    const now = Date.now();
+    if (now - this.#missedAt > TOO_FAST_MS) this.#missed = 0;
+    if (missed > 0) {
+      this.#missed += missed;
+      this.#missedAt = now;
+      setTimeout(() => {
+        if (Date.now() - this.#missedAt >= TOO_FAST_MS) this.#note('');
+      }, TOO_FAST_MS + 1);
     }
+    this.#note(
+      this.#missed === 0
+        ? ''
+        : `${this.#missed.toLocaleString()} events came too fast to list just now; the counts have them all.`,
+    );
+    this.#take(events.filter(({ count }) => count === undefined));
+  }
+
+  /** However many come, the list is drawn once for a frame, and only what it has room for. */
+  #take(events: readonly LiveEvent[]): void {
     if (this.#paused) return;
-    for (const event of events) if (event.count === undefined) this.#add(event);
-    while (this.#list.children.length > MOST_SHOWN) this.#list.lastElementChild?.remove();
+    this.#waiting.push(...events);
+    this.#waiting.splice(0, this.#waiting.length - MOST_SHOWN);
+    if (this.#drawing) return;
+    this.#drawing = true;
+    void nextFrame().then(() => {
+      this.#drawing = false;
+      for (const event of this.#waiting.splice(0)) this.#add(event);
+      while (this.#list.children.length > MOST_SHOWN) this.#list.lastElementChild?.remove();
+    });
   }
 
   /** The same thing again, as in an attack, is counted in its line and makes no new one. */
@@ -141,17 +184,9 @@ export class Live {
       {},
       time,
       h('span', { class: `kind ${mood}` }, words),
-      h('span', {}, where, detail === '' ? '' : ` (${detail})`, count),
-      typeof subjectHash === 'string' ? this.#hash(subjectHash) : undefined,
+      h('span', { class: 'where' }, where, detail === '' ? '' : ` (${detail})`, count),
+      typeof subjectHash === 'string' ? hashButton(this.#desk, subjectHash) : undefined,
     );
-  }
-
-  #hash(hash: string): HTMLElement {
-    const element = button(shortHash(hash), 'link hash', () => {
-      this.#desk.lookUp(hash);
-    });
-    element.setAttribute('aria-label', `Look up subject ${shortHash(hash)}`);
-    return element;
   }
 
   #note(text: string): void {

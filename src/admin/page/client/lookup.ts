@@ -1,11 +1,8 @@
-import type { Standing, Status, SubjectInput } from './api.js';
+import type { Status, SubjectInput } from './api.js';
 import { ApiError } from './api.js';
-import { block, reset, unblock, whomOf } from './actions.js';
-import type { Whom } from './actions.js';
-import { shortHash } from './desk.js';
 import type { Desk } from './desk.js';
-import { button, byId, h, setText, show } from './dom.js';
-import { meter, words } from './standing.js';
+import { byId, setText, show } from './dom.js';
+import { LookupResult } from './lookup-result.js';
 
 type By = 'part' | 'parts' | 'hash';
 
@@ -16,29 +13,41 @@ const HINTS: Readonly<Record<By, readonly [label: string, hint: string]>> = {
   ],
   parts: ['', 'Finds one subject, blocked or not. The parts are those that keyFn returns.'],
   hash: [
-    '64 hex digits',
-    'Finds one subject, blocked or not: the hash stands in the lists here and in your logs.',
+    'Its 64 hex digits, or the first 12 that the lists show',
+    'The whole hash finds one subject, blocked or not; the first digits whoever is blocked or was listed here.',
   ],
 };
 
-/** The form that finds a subject, and how that one stands. */
+/** What is shown is asked for again with every round, but for no more than one part in this many of the time. */
+const REST = 10;
+
+/** The form that finds a subject. How that one stands is shown for as long as it is true. */
 export class Lookup {
   readonly #desk: Desk;
   readonly #form = byId('lookup-form', HTMLFormElement);
   readonly #one = byId('one', HTMLInputElement);
   readonly #many = byId('many', HTMLTextAreaElement);
-  readonly #result = byId('lookup-result');
+  readonly #result: LookupResult;
   #asked: SubjectInput | undefined;
+  #refreshAt = 0;
 
   constructor(desk: Desk) {
     this.#desk = desk;
+    this.#result = new LookupResult(desk, part => {
+      this.#choose('parts');
+      this.#many.value = part;
+      void this.#ask({ parts: [part] });
+    });
     this.#form.addEventListener('change', () => {
       this.#showFields();
     });
     this.#form.addEventListener('submit', event => {
       event.preventDefault();
       const subject = this.#input();
-      if (subject !== undefined) void this.#ask(subject);
+      // What was found before is no answer to what was typed now.
+      this.#forget();
+      if (typeof subject === 'string') this.#say(subject);
+      else void this.#ask(subject);
     });
     this.#showFields();
   }
@@ -46,6 +55,7 @@ export class Lookup {
   byHash(hash: string): void {
     this.#choose('hash');
     this.#one.value = hash;
+    this.#forget();
     void this.#ask({ hash });
     byId('lookup-title').scrollIntoView({ block: 'nearest' });
   }
@@ -61,16 +71,20 @@ export class Lookup {
 
   /** For another visitor: nothing that was typed or found is left. */
   clear(): void {
-    this.#asked = undefined;
     this.#form.reset();
-    this.#say('');
-    this.#result.replaceChildren();
+    this.#forget();
     this.#showFields();
   }
 
-  /** Asks once more, after something was changed. */
-  async refresh(): Promise<void> {
-    if (this.#asked !== undefined) await this.#ask(this.#asked, true);
+  /** Asks once more: something was changed (`now`), here or by somebody else. */
+  async refresh(now = false): Promise<void> {
+    if (this.#asked !== undefined && (now || Date.now() >= this.#refreshAt))
+      await this.#ask(this.#asked, true);
+  }
+
+  /** What stands there is old, and nothing to act on. */
+  stale(isStale: boolean): void {
+    this.#result.stale(isStale);
   }
 
   #by(): By {
@@ -96,150 +110,53 @@ export class Lookup {
     );
   }
 
-  #input(): SubjectInput | undefined {
+  /** Whom the form names; or, where it names nobody, what is missing. */
+  #input(): SubjectInput | string {
     const by = this.#by();
     if (by === 'parts') {
       const parts = this.#many.value.split('\n').flatMap(line => (line.trim() === '' ? [] : [line.trim()]));
       if (parts.length > 0) return { parts };
-      this.#say('Type at least one part.');
       this.#many.focus();
-      return undefined;
+      return 'Type at least one part.';
     }
     const text = this.#one.value.trim();
-    if (by === 'hash' ? /^[\da-f]{64}$/i.test(text) : text !== '')
-      return by === 'hash' ? { hash: text } : { part: text };
-    this.#say(by === 'hash' ? 'A hash has 64 hex digits.' : 'Type the part that you know.');
+    if (by === 'part' && text !== '') return { part: text };
+    // Copied from a list it may bring the sign with which that cuts it short.
+    const digits = text.replace(/…$/, '').toLowerCase();
+    if (by === 'hash' && /^[\da-f]{12,64}$/.test(digits)) {
+      return { hash: this.#desk.names.whole(digits) ?? digits };
+    }
     this.#one.focus();
-    return undefined;
+    return by === 'hash' ? 'A hash has 64 hex digits; the first 12 will do.' : 'Type the part that you know.';
   }
 
   async #ask(subject: SubjectInput, again = false): Promise<void> {
     const { api } = this.#desk;
     this.#asked = subject;
+    const start = Date.now();
     try {
       const status =
         'hash' in subject
-          ? await api.get<Status>(`status?hash=${subject.hash.toLowerCase()}`)
+          ? await api.get<Status>(`status?hash=${subject.hash}`)
           : await api.post<Status>('status', { subject });
-      if (this.#asked === subject) this.#show(subject, status, again);
+      // Or else something else has been asked since.
+      if (this.#asked === subject) this.#say(this.#result.show(subject, status, again));
     } catch (error) {
-      // Something else has been asked since.
       if (this.#asked !== subject) return;
-      this.#result.replaceChildren();
+      this.#result.clear();
       this.#say(error instanceof ApiError ? error.message : 'The answer could not be read.');
+    } finally {
+      this.#refreshAt = Date.now() + (Date.now() - start) * REST;
     }
+  }
+
+  #forget(): void {
+    this.#asked = undefined;
+    this.#result.clear();
+    this.#say('');
   }
 
   #say(text: string): void {
     setText(byId('lookup-note'), text);
   }
-
-  #show(subject: SubjectInput, { readings, more, unlisted }: Status, again: boolean): void {
-    const people = bySubject(readings);
-    const isPart = 'part' in subject;
-    const missing =
-      unlisted.length === 0 ? '' : ` The store of ${unlisted.join(', ')} cannot be searched by one part.`;
-    if (isPart) {
-      const found =
-        people.size === 0
-          ? 'Nobody is'
-          : `${String(people.size)} ${people.size === 1 ? 'subject is' : 'subjects are'}`;
-      this.#say(`${found} blocked with this part${more ? ', and there are more' : ''}.${missing}`);
-    } else {
-      const stands = readings.filter(({ block: standing }) => standing !== null).length;
-      this.#say(
-        stands === 0 ? 'Not blocked.' : `Blocked in ${String(stands)} of ${String(readings.length)} scopes.`,
-      );
-    }
-    const children: HTMLElement[] = [];
-    if (isPart && people.size === 0) {
-      children.push(
-        h(
-          'p',
-          { class: 'hint' },
-          'Somebody may be refused without a block, when a counter is used up: look up the whole key, all its parts. ',
-          button('This is the whole key', 'link', () => {
-            this.#choose('parts');
-            this.#many.value = subject.part;
-            void this.#ask({ parts: [subject.part] });
-          }),
-        ),
-      );
-    }
-    if (isPart && people.size > 1 && this.#desk.mayWrite) {
-      const all: Whom = { subject, name: 'everybody with this part' };
-      children.push(
-        h(
-          'div',
-          { class: 'row' },
-          button(`Unblock all ${String(people.size)}`, 'primary', () => void unblock(this.#desk, all)),
-          button(`Reset all ${String(people.size)}`, 'quiet', () => void reset(this.#desk, all)),
-        ),
-      );
-    }
-    for (const [hash, list] of people) children.push(this.#person(hash, list));
-    const hadFocus = this.#result.contains(document.activeElement);
-    this.#result.replaceChildren(...children);
-    if (again && hadFocus) byId('lookup-title').focus();
-  }
-
-  #person(hash: string, standings: readonly Standing[]): HTMLElement {
-    const whom = whomOf({ subjectHash: hash });
-    const person = h(
-      'div',
-      { class: 'person' },
-      h('h3', {}, 'Subject ', h('span', { class: 'hash', title: hash }, shortHash(hash))),
-    );
-    if (this.#desk.mayWrite && standings.length > 1) {
-      person.append(
-        h(
-          'div',
-          { class: 'row' },
-          button('Unblock everywhere', 'primary small', () => void unblock(this.#desk, whom)),
-          button('Reset everywhere', 'quiet small', () => void reset(this.#desk, whom)),
-        ),
-      );
-    }
-    person.append(...standings.map(standing => this.#standing(standing)));
-    return person;
-  }
-
-  #standing(standing: Standing): HTMLElement {
-    const { scope, subjectHash, block: blocked, reading, mode } = standing;
-    const element = h(
-      'div',
-      { class: blocked === null ? 'standing' : 'standing blocked' },
-      h('h4', {}, scope, ' ', mode === 'enforce' ? undefined : h('span', { class: 'tag' }, mode)),
-      h('p', {}, ...words(standing)),
-    );
-    // A block hides the counter: nothing is left then, whatever was used.
-    if (reading !== null && reading.limit > 0 && blocked === null)
-      element.append(meter(reading.limit - reading.remaining, reading.limit, scope));
-    if (this.#desk.mayWrite) {
-      const whom = { ...whomOf({ subjectHash }), scope };
-      const actions = h('div', { class: 'row' });
-      if (blocked !== null)
-        actions.append(button('Unblock', 'primary small', () => void unblock(this.#desk, whom)));
-      if (mode !== 'off')
-        actions.append(button('Block…', 'quiet small', () => void block(this.#desk, whom, mode)));
-      if (blocked !== null || standing.counters.length > 0) {
-        actions.append(button('Reset', 'quiet small', () => void reset(this.#desk, whom)));
-      }
-      for (const one of actions.querySelectorAll('button')) {
-        one.setAttribute('aria-label', `${one.textContent} ${shortHash(subjectHash)} in ${scope}`);
-      }
-      element.append(actions);
-    }
-    return element;
-  }
-}
-
-function bySubject(readings: readonly Standing[]): Map<string, Standing[]> {
-  const people = new Map<string, Standing[]>();
-  for (const standing of readings) {
-    const list = people.get(standing.subjectHash);
-    if (list === undefined) people.set(standing.subjectHash, [standing]);
-    else list.push(standing);
-  }
-  return people;
 }

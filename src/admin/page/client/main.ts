@@ -1,13 +1,15 @@
 import { Api, ApiError } from './api.js';
-import type { BlockList, Overview } from './api.js';
+import type { Overview } from './api.js';
 import { Blocks } from './blocks.js';
+import type { Loaded } from './blocks.js';
 import type { Desk } from './desk.js';
 import { cancel } from './dialog.js';
-import { byId, setText, show } from './dom.js';
+import { byId, nextFrame, setText, show } from './dom.js';
 import { Live } from './live.js';
 import { Lookup } from './lookup.js';
-import { Rules } from './rules.js';
+import { Names } from './names.js';
 import { learnTime } from './time.js';
+import { Traffic } from './traffic.js';
 
 const POLL_MS = 1500;
 const SLOWEST_POLL_MS = 10_000;
@@ -21,6 +23,7 @@ const entrance = document.documentElement.dataset['entrance'];
 function shut(why: string): void {
   desk.api = new Api(undefined);
   cancel();
+  desk.names.clear();
   lookup.clear();
   blocks.clear();
   show(byId('desk'), false);
@@ -55,15 +58,20 @@ let wake: () => void = () => undefined;
 const desk: Desk = {
   api: new Api(undefined),
   mayWrite: false,
+  names: new Names(),
   changed: () => {
     wake();
-    void lookup.refresh();
+    void lookup.refresh(true);
   },
   lookUp: hash => {
     lookup.byHash(hash);
   },
+  showScope: scope => {
+    traffic.only(scope);
+    blocks.only(scope);
+  },
 };
-const rules = new Rules();
+const traffic = new Traffic(desk);
 const lookup = new Lookup(desk);
 const blocks = new Blocks(desk);
 const live = new Live(desk, () => {
@@ -77,8 +85,10 @@ async function work(api: Api, first: Overview): Promise<void> {
   lookup.restrict();
   blocks.clear();
   learnTime(first.at);
-  rules.show(first);
-  byId(desk.mayWrite ? 'one' : 'lookup-title').focus();
+  traffic.show(first);
+  blocks.offerScopes(traffic.scopes);
+  // What happens comes first: on a small screen the search lies below it, and is not scrolled to.
+  byId(desk.mayWrite ? 'one' : 'lookup-title').focus({ preventScroll: true });
   void live.run();
 
   let lastAnswer = Date.now();
@@ -90,7 +100,10 @@ async function work(api: Api, first: Overview): Promise<void> {
       listing.catch(() => undefined);
       const overview = await api.get<Overview>('scopes?recent=1');
       learnTime(overview.at);
-      rules.show(overview);
+      // A frame for each part of the page, so that none of them keeps the others waiting.
+      await nextFrame();
+      traffic.show(overview);
+      blocks.offerScopes(traffic.scopes);
       failures = 0;
       lastAnswer = Date.now();
       await listed(listing);
@@ -114,10 +127,14 @@ async function work(api: Api, first: Overview): Promise<void> {
   }
 }
 
-/** Shows the blocks. Where a store does not answer they stay as they were, while the rules beside them go on. */
-async function listed(listing: Promise<BlockList>): Promise<void> {
+/** Shows the blocks, and whom was looked up. Where a store does not answer they stay as they were, while the rules go on. */
+async function listed(listing: Promise<Loaded>): Promise<void> {
   try {
-    blocks.show(await listing);
+    const loaded = await listing;
+    await nextFrame();
+    blocks.show(loaded);
+    // Another operator, or time itself, may have changed how they stand.
+    await lookup.refresh(isAway());
     connected(true, desk.mayWrite ? 'Live' : 'Live, read-only');
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 503) throw error;
@@ -141,7 +158,11 @@ function connected(isConnected: boolean, text: string): void {
   const line = byId('connection');
   line.classList.toggle('away', !isConnected);
   setText(line, text);
+  blocks.stale(!isConnected);
+  lookup.stale(!isConnected);
 }
+
+const isAway = (): boolean => byId('connection').classList.contains('away');
 
 /** A tab that nobody looks at asks for nothing. */
 async function visible(): Promise<void> {

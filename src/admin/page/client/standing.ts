@@ -1,9 +1,6 @@
-import type { Standing } from './api.js';
+import type { Block, Standing } from './api.js';
 import { h } from './dom.js';
-import { duration, serverNow, timeElement, until } from './time.js';
-
-/** The browser knows the server's time no better than that. */
-const SLACK_MS = 2000;
+import { duration, timeElement, until } from './time.js';
 
 /** How much is used: the less, the better. */
 export function meter(used: number, limit: number, scope: string): HTMLElement {
@@ -17,23 +14,10 @@ export function meter(used: number, limit: number, scope: string): HTMLElement {
   });
 }
 
-/** How somebody stands in a scope, in words. */
-export function words({ block: blocked, reading, counters, mode, strikes }: Standing): (Node | string)[] {
-  if (blocked !== null) {
-    const who = blocked.manual ? 'Blocked by hand' : 'Blocked by the rule';
-    const ladder = strikes > 1 ? ` It is block ${String(strikes)} in a row.` : '';
-    const shadow = mode === 'shadow' ? ' In shadow mode: it refuses nobody.' : '';
-    if (blocked.until === null) return [`${who}, for ever.${shadow}`];
-    const said = [
-      `${who} until `,
-      timeElement(blocked.until),
-      ` (${until(blocked.until)}).${ladder}${shadow}`,
-    ];
-    const passes = serverNow() + (reading?.retryAfterMs ?? 0);
-    // The wait covers block, counter and holds: where it is longer, the block's end is not when a request passes again.
-    if (passes - blocked.until < SLACK_MS) return said;
-    return [...said, ' The counter is used up as well, until ', timeElement(passes), '.'];
-  }
+/** How somebody stands in a scope, in words. `at`: when that was so, by the server's clock. */
+export function words(standing: Standing, at: number): (Node | string)[] {
+  const { block: blocked, reading, counters, mode } = standing;
+  if (blocked !== null) return [...blockWords(standing, blocked), ...usedUpWords(standing, at)];
   if (mode === 'off') return ['The rule is off.'];
   const held = counters.reduce((sum, counter) => sum + counter.held, 0);
   const holding = held === 0 ? '' : ` ${String(held)} on hold.`;
@@ -51,4 +35,21 @@ export function words({ block: blocked, reading, counters, mode, strikes }: Stan
   if (allowed) return [`${String(remaining)} of ${String(limit)} left.${holding}`];
   const wait = retryAfterMs === null ? 'for good' : `for ${duration(Math.ceil(retryAfterMs / 1000))}`;
   return [`Used up: refused ${wait}.${holding}`];
+}
+
+function blockWords({ strikes, mode }: Standing, { manual, until: end }: Block): (Node | string)[] {
+  const who = manual ? 'Blocked by hand' : 'Blocked by the rule';
+  const ladder = strikes > 1 ? ` It is block ${String(strikes)} in a row.` : '';
+  const shadow = mode === 'shadow' ? ' In shadow mode: it refuses nobody.' : '';
+  if (end === null) return [`${who}, for ever.${shadow}`];
+  return [`${who} until `, timeElement(end), ` (${until(end)}).${ladder}${shadow}`];
+}
+
+/** Another block waits behind this one: to end it alone lets nobody in. */
+function usedUpWords({ withoutBlock }: Standing, at: number): (Node | string)[] {
+  if (withoutBlock?.allowed !== false) return [];
+  const { retryAfterMs } = withoutBlock;
+  return retryAfterMs === null
+    ? [' The counter refuses as well, for good.']
+    : [' The counter is used up as well, until ', timeElement(at + retryAfterMs), '.'];
 }

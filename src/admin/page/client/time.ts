@@ -19,16 +19,19 @@ export function serverNow(): number {
   return Date.now() + ahead;
 }
 
-/** A moment in the viewer's zone, and in UTC beside it; with the date where it is not today's. */
+/**
+ * A moment in the viewer's zone, and in UTC beside it; with the date where it is not today's. Each is isolated: in a language
+ * that is written from the right, the two would change places.
+ */
 export function timeElement(ms: number): HTMLTimeElement {
   const moment = new Date(ms);
   const isToday = new Date(serverNow()).toDateString() === moment.toDateString();
   return h(
     'time',
     { datetime: moment.toISOString() },
-    (isToday ? localTime : localDateTime).format(moment),
+    h('bdi', {}, (isToday ? localTime : localDateTime).format(moment)),
     ' ',
-    h('span', { class: 'utc' }, `${(isToday ? utcTime : utcDateTime).format(moment)} UTC`),
+    h('bdi', { class: 'utc' }, `${(isToday ? utcTime : utcDateTime).format(moment)} UTC`),
   );
 }
 

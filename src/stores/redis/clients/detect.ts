@@ -45,6 +45,8 @@ function ioredisPort(client: object): RedisPort {
   const ioredis = client as IoredisClient;
   const Command = commandClassOf(ioredis);
   if (Command === undefined) throw wrong(`${EXPECTED}, got an ioredis client of an unknown version.`);
+  if (ioredis.options.monitor === true)
+    throw wrong(`${EXPECTED}, got one that monitors (what monitor() answers). Pass the client itself.`);
   if (ioredis.isCluster) return new IoredisClusterPort(ioredis as IoredisCluster, Command);
   return new IoredisPort(ioredis, Command);
 }

@@ -5,17 +5,29 @@ import type { PortState } from '../port.js';
 export interface IoredisClient {
   readonly status: string;
   readonly isCluster: boolean;
-  readonly options: { readonly keyPrefix?: string | Uint8Array };
+  readonly options: {
+    readonly keyPrefix?: string | Uint8Array;
+    readonly path?: string;
+    readonly monitor?: boolean;
+  };
   readonly stream?: {
     readonly writable?: boolean;
     readonly remoteAddress?: string;
     readonly remotePort?: number;
+    readonly bytesRead?: number;
+    destroy?(): unknown;
   };
+  /** Its user has closed it; not documented. */
+  readonly manuallyClosing?: boolean;
+  /** Commands without a reply yet; not documented. */
+  readonly commandQueue?: { peekFront?(): { readonly command?: { readonly name?: string } } | undefined };
   connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
   on(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;
   sendCommand(command: IoredisCommand): unknown;
+  duplicate?(override: object): IoredisClient;
+  info?(section: string): Promise<string>;
 }
 
 export interface IoredisCommand {
@@ -46,7 +58,9 @@ export function notWritable(): Error {
 
 export function stateOf(client: IoredisClient, wasReady: boolean): PortState {
   if (client.status === 'ready') return 'ready';
-  if (client.status === 'end') return 'ended';
+  // Closed between two attempts to connect, the client makes no further one and never says that it has ended.
+  const isGivenUp = client.status === 'reconnecting' && client.manuallyClosing === true;
+  if (client.status === 'end' || isGivenUp) return 'ended';
   return wasReady ? 'down' : 'starting';
 }
 

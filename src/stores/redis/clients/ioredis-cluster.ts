@@ -1,7 +1,8 @@
 import type { PortState, RedisPort } from '../port.js';
 import { slotOf } from '../port.js';
 import { AS_TEXT, Listeners, noop, notWritable, prefixOf, sent, stateOf } from './ioredis-client.js';
-import type { CommandClass, IoredisClient } from './ioredis-client.js';
+import type { CommandClass, IoredisClient, IoredisCommand } from './ioredis-client.js';
+import { Sent, SilenceWatch } from './ioredis-silence.js';
 
 /** A cluster client; what is optional here is not documented there. */
 export interface IoredisCluster extends IoredisClient {
@@ -19,6 +20,8 @@ export class IoredisClusterPort implements RedisPort {
   /** Node connections that were ready once. */
   readonly #seen = new WeakSet<IoredisClient>();
   readonly #Command: CommandClass;
+  /** By node. A connection that was closed takes its watch along. */
+  readonly #watches = new Map<IoredisClient, SilenceWatch<Sent>>();
   #wasReady: boolean;
 
   constructor(cluster: IoredisCluster, Command: CommandClass) {
@@ -29,6 +32,9 @@ export class IoredisClusterPort implements RedisPort {
     this.#listeners = new Listeners(cluster);
     this.#listeners.on('ready', () => (this.#wasReady = true));
     this.#listeners.on('error', noop);
+    this.#listeners.on('-node', () => {
+      this.#forgetEnded();
+    });
   }
 
   state(key?: string): PortState {
@@ -57,10 +63,28 @@ export class IoredisClusterPort implements RedisPort {
     return name === undefined ? undefined : this.#cluster.connectionPool?.getInstanceByKey?.(name);
   }
 
-  send(_key: string, args: readonly string[]): Promise<unknown> {
+  #watchOf(node: IoredisClient): SilenceWatch<Sent> {
+    const known = this.#watches.get(node);
+    if (known !== undefined) return known;
+    const watch = new SilenceWatch<Sent>(node);
+    this.#watches.set(node, watch);
+    return watch;
+  }
+
+  #forgetEnded(): void {
+    for (const [node, watch] of this.#watches) {
+      if (node.status !== 'end') continue;
+      watch.close();
+      this.#watches.delete(node);
+    }
+  }
+
+  send(key: string, args: readonly string[], expires: number): Promise<unknown> {
     if (this.#cluster.status !== 'ready') return Promise.reject(notWritable());
     const [name = '', ...rest] = args;
     const command = new this.#Command(name, rest, AS_TEXT);
+    const node = this.#node(key);
+    if (node !== undefined) watched(command, this.#watchOf(node), expires);
     const fail = command.reject;
     void sent(this.#cluster, command);
     // The cluster client has put its own `reject` in place, which sends the command again after a redirection, but also
@@ -84,5 +108,22 @@ export class IoredisClusterPort implements RedisPort {
 
   close(): void {
     this.#listeners.off();
+    for (const watch of this.#watches.values()) watch.close();
+    this.#watches.clear();
   }
+}
+
+/** Keeps the call in view until it ends, however it ends. */
+function watched(command: IoredisCommand, watch: SilenceWatch<Sent>, expires: number): void {
+  const entry = new Sent(expires);
+  watch.add(entry);
+  const { resolve, reject } = command;
+  command.resolve = reply => {
+    watch.remove(entry);
+    resolve(reply);
+  };
+  command.reject = error => {
+    watch.remove(entry);
+    reject(error);
+  };
 }

@@ -1,4 +1,4 @@
-import { Flying, InFlight } from '../../../core/in-flight.js';
+import { astray } from '../explain.js';
 import type { PortState, RedisPort } from '../port.js';
 import {
   AS_TEXT,
@@ -11,20 +11,24 @@ import {
   stateOf,
 } from './ioredis-client.js';
 import type { CommandClass, IoredisClient, IoredisCommand } from './ioredis-client.js';
+import { ManualMulti } from './ioredis-multi.js';
+import { Reconnector } from './ioredis-probe.js';
+import { Sent, SilenceWatch } from './ioredis-silence.js';
 
 /** Written in place of a command that the client wants to send again: the order of replies stays right. */
 const PING = '*1\r\n$4\r\nPING\r\n';
 
-const RECONNECT_EVERY_MS = 1000;
-
-class Sent extends Flying {
+class SentCommand extends Sent {
   readonly command: IoredisCommand;
 
-  constructor(command: IoredisCommand) {
-    super();
+  constructor(command: IoredisCommand, expires: number) {
+    super(expires);
     this.command = command;
   }
 }
+
+/** Connections without an address of their own, by number. */
+let nameless = 0;
 
 /** One server, or the master of a Sentinel. */
 export class IoredisPort implements RedisPort {
@@ -33,8 +37,9 @@ export class IoredisPort implements RedisPort {
   readonly #client: IoredisClient;
   readonly #Command: CommandClass;
   readonly #listeners: Listeners;
-  readonly #underWay = new InFlight<Sent>();
-  #reconnectedAt = -Infinity;
+  readonly #multi: ManualMulti;
+  readonly #reconnector: Reconnector;
+  readonly #silence: SilenceWatch<SentCommand>;
   #stream: IoredisClient['stream'];
   #node: string | undefined;
   #wasReady: boolean;
@@ -44,12 +49,16 @@ export class IoredisPort implements RedisPort {
     this.#Command = Command;
     this.keyPrefix = prefixOf(client);
     this.#wasReady = client.status === 'ready';
+    this.#multi = new ManualMulti(client);
+    this.#reconnector = new Reconnector(client);
+    this.#silence = new SilenceWatch(client, this.#reconnector);
     this.#listeners = new Listeners(client);
     this.#listeners.on('ready', () => (this.#wasReady = true));
     // Errors reach the limiter's listeners; without one here the client would print them.
     this.#listeners.on('error', noop);
     this.#listeners.on('close', () => {
-      for (const { command } of this.#underWay.list()) command.reject(connectionLost());
+      this.#multi.lost();
+      for (const { command } of this.#silence.underWay.list()) command.reject(connectionLost());
     });
   }
 
@@ -70,54 +79,65 @@ export class IoredisPort implements RedisPort {
     // Asked for every call, and the same as long as the connection is.
     if (stream !== this.#stream || this.#node === undefined) {
       this.#stream = stream;
-      const { remoteAddress, remotePort } = stream ?? {};
-      this.#node = remoteAddress === undefined ? undefined : `${remoteAddress}:${String(remotePort)}`;
+      // Before it is ready it may not have its address yet.
+      const isReady = stream !== undefined && this.#client.status === 'ready';
+      this.#node = isReady ? nameOf(stream, this.#client.options.path) : undefined;
     }
     return this.#node;
   }
 
-  send(_key: string, args: readonly string[]): Promise<unknown> {
+  send(_key: string, args: readonly string[], expires: number): Promise<unknown> {
     // In any other state the client would queue it.
     if (this.#client.status !== 'ready' || this.#client.stream?.writable !== true) {
       return Promise.reject(notWritable());
     }
+    if (this.#multi.isOpen) return Promise.reject(astray('is inside a MULTI'));
     // Without arguments: the command's own way to write them is four times as dear, and it would keep them. What watches the
     // client sees the name alone.
     const command = new this.#Command(args[0] ?? '', [], AS_TEXT);
     sendOnce(command, encoded(args));
     const { resolve, reject } = command;
-    const entry = new Sent(command);
-    this.#underWay.add(entry);
+    const entry = new SentCommand(command, expires);
+    this.#silence.add(entry);
     command.resolve = reply => {
-      this.#underWay.remove(entry);
+      this.#silence.remove(entry);
       resolve(reply);
     };
     command.reject = error => {
-      this.#underWay.remove(entry);
+      this.#silence.remove(entry);
       reject(error);
-      if (error.message.startsWith('READONLY')) this.#reconnect();
+      if (error.message.startsWith('READONLY')) this.#leaveReplica();
     };
     return sent(this.#client, command);
   }
 
   /**
-   * The server has become a replica and kept its connections: the address, or the Sentinel, knows a master by now. Without a
-   * new connection the client would stay where it is for ever, unless its user has set `reconnectOnError`.
+   * The server has become a replica and kept its connections: the address, or the Sentinel, may know a master by now. Without a
+   * new connection the client would stay where it is for ever, unless its user has set `reconnectOnError`. Where the address
+   * still leads to a replica, the application's own reads on the client are left in peace.
    */
-  #reconnect(): void {
-    const now = performance.now();
-    if (now - this.#reconnectedAt < RECONNECT_EVERY_MS) return;
-    this.#reconnectedAt = now;
-    this.#client.disconnect(true);
+  #leaveReplica(): void {
+    this.#reconnector.consider(answer => answer !== 'replica');
   }
 
   masters(): Promise<readonly ((args: readonly string[]) => Promise<unknown>)[]> {
-    return Promise.resolve([args => this.send('', args)]);
+    return Promise.resolve([args => this.send('', args, Infinity)]);
   }
 
   close(): void {
     this.#listeners.off();
+    this.#multi.off();
+    this.#silence.close();
   }
+}
+
+/** The server at the other end of a connection. One that has no address is known only as long as the connection lasts. */
+function nameOf(
+  { remoteAddress, remotePort }: NonNullable<IoredisClient['stream']>,
+  path: string | undefined,
+): string {
+  if (remoteAddress !== undefined) return `${remoteAddress}:${String(remotePort)}`;
+  return path === undefined ? `connection ${String(++nameless)}` : `unix:${path}`;
 }
 
 /**

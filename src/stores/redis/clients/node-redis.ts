@@ -14,6 +14,12 @@ interface Emitter {
   off(event: string, listener: () => void): unknown;
 }
 
+interface Address {
+  readonly host?: string;
+  readonly port?: number;
+  readonly path?: string;
+}
+
 interface Openable extends Emitter {
   readonly isOpen: boolean;
   readonly isReady: boolean;
@@ -24,7 +30,7 @@ interface Openable extends Emitter {
 export interface NodeRedisClient extends Openable {
   readonly options?: {
     readonly keyPrefix?: string;
-    readonly socket?: { readonly host?: string; readonly port?: number };
+    readonly socket?: Address;
   };
   readonly socketEpoch?: number;
   sendCommand(args: readonly string[], options: SendOptions): Promise<unknown>;
@@ -62,15 +68,19 @@ abstract class NodeRedisPort<C extends Openable> implements RedisPort {
   protected readonly client: C;
   readonly #listeners: [string, () => void][] = [];
   #wasReady: boolean;
-  #wasOpen: boolean;
+  /** By its user. A connection that was lost, or never came about, emits neither of the events. */
+  #wasClosed = false;
   #abort = newAbort();
 
   constructor(client: C, keyPrefix = '') {
     this.client = client;
     this.keyPrefix = keyPrefix;
     this.#wasReady = client.isReady;
-    this.#wasOpen = client.isOpen;
     this.#on('ready', () => (this.#wasReady = true));
+    for (const event of ['end', 'disconnect'])
+      this.#on(event, () => {
+        this.#wasClosed = !client.isOpen;
+      });
     // Commands are written one `setImmediate` later: what is unwritten when the connection is lost must not stay queued.
     for (const event of ['reconnecting', 'end', 'error'])
       this.#on(event, () => {
@@ -99,8 +109,8 @@ abstract class NodeRedisPort<C extends Openable> implements RedisPort {
       this.#wasReady = true;
       return this.nodeState(key);
     }
-    this.#wasOpen ||= this.client.isOpen;
-    if (!this.client.isOpen && this.#wasOpen) return this.#wasReady ? 'ended' : 'starting';
+    if (this.client.isOpen) this.#wasClosed = false;
+    if (this.#wasClosed || (this.#wasReady && !this.client.isOpen)) return 'ended';
     return this.#wasReady ? 'down' : 'starting';
   }
 
@@ -109,11 +119,11 @@ abstract class NodeRedisPort<C extends Openable> implements RedisPort {
   }
 
   awake(): void {
-    if (!this.client.isOpen && !this.#wasReady) this.client.connect().catch(noop);
+    if (!this.client.isOpen && !this.#wasReady && !this.#wasClosed) this.client.connect().catch(noop);
   }
 
   onChange(listener: () => void): void {
-    for (const event of ['ready', 'connect', 'end']) this.#on(event, listener);
+    for (const event of ['ready', 'connect', 'end', 'disconnect']) this.#on(event, listener);
   }
 
   abstract nodeOf(key: string): string | undefined;
@@ -126,6 +136,12 @@ abstract class NodeRedisPort<C extends Openable> implements RedisPort {
   close(): void {
     for (const [event, listener] of this.#listeners.splice(0)) this.client.off(event, listener);
   }
+}
+
+/** The server that a client connects to. */
+function nameOf({ options }: NodeRedisClient): string {
+  const { host = 'localhost', port = 6379, path } = options?.socket ?? {};
+  return path === undefined ? `${host}:${String(port)}` : `unix:${path}`;
 }
 
 function newAbort(): AbortController {
@@ -142,8 +158,7 @@ export class NodeRedisClientPort extends NodeRedisPort<NodeRedisClient> {
   }
 
   nodeOf(): string {
-    const { host = 'localhost', port = 6379 } = this.client.options?.socket ?? {};
-    return `${host}:${String(port)}`;
+    return nameOf(this.client);
   }
 
   send(_key: string, args: readonly string[]): Promise<unknown> {
@@ -198,8 +213,7 @@ export class NodeRedisSentinelPort extends NodeRedisPort<NodeRedisSentinel> {
     const attempt = async (master: NodeRedisClient): Promise<unknown> => {
       if (tried || performance.now() > expires) throw notWritable();
       tried = true;
-      const { host = '', port = 0 } = master.options?.socket ?? {};
-      this.#master = `${host}:${String(port)}`;
+      this.#master = nameOf(master);
       return master.sendCommand(args, sendOptions);
     };
     return new Promise((resolve, reject) => {

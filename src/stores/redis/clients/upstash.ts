@@ -1,5 +1,4 @@
 import type { PortState, RedisPort } from '../port.js';
-import { storeError } from '../../../core/errors.js';
 
 /** What is used of an @upstash/redis client: its HTTP client, below the part that pipelines and parses by guessing. */
 export interface UpstashClient {
@@ -50,7 +49,7 @@ export class UpstashPort implements RedisPort {
     } catch (error) {
       throw withoutCommand(error);
     }
-    if (reply.error !== undefined) throw storeError('ERR_LIMITKEEPER_STORE', reply.error);
+    if (reply.error !== undefined) throw new Error(reply.error);
     return reply.result;
   }
 
@@ -67,5 +66,5 @@ export class UpstashPort implements RedisPort {
 function withoutCommand(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const [message = ''] = error.message.split(', command was:');
-  return new Error(message);
+  return new Error(message, { cause: error.cause });
 }

@@ -16,14 +16,15 @@
 --     11 judge cost: as consume where another rule refuses · 12 claim hold, cost: as reserve, on hold for at least `hold` ms
 --     13 commit at, hold, cost: the claimed units become used · 14 release at, hold, cost: they are let go
 --
--- Reply: flat integers. The time; then -2 when it was too late. Else for each item of each decision:
+-- Reply: flat integers. The time, as text: clients that have been subscribed take a list that begins with a number for a
+--   message, and choke on it. Then -2 when it was too late. Else for each item of each decision:
 --   reason (0 ok, 1 blocked, 2 cost, 3 limit, 4 held) + 8 if its block started + 16 if its block ended + 32 if one stands,
 --   remaining, [retryAfterMs, unless ok], moreAfterMs, resetAfterMs, [ms that the block lasts, if one stands]; -1: never.
 --   For a decision that failed: -1 and the error.
 local prescribed, margin, notAfter, rules, work = unpack(cjson.decode(ARGV[1]))
 --@include shared/clock.lua
 if notAfter > 0 and now > notAfter then
-  return { now, -2 }
+  return { string.format('%.0f', now), -2 }
 end
 --@include shared/slot.lua
 --@include shared/apply.lua
@@ -97,7 +98,7 @@ local function decideAll()
   for i = 1, #KEYS do
     cellsOf[i], dirty[i] = readCells(KEYS[i]), false
   end
-  local reply, n, at, last = { now }, 1, 1, #work
+  local reply, n, at, last = { decimal(now) }, 1, 1, #work
   while at <= last do
     current = at
     if not failures[at] then

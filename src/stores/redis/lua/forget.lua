@@ -5,7 +5,7 @@
 -- ARGV[2]   margin in ms, as in decide.lua
 -- ARGV[3…]  the scopes; none: all
 --
--- Reply: [time, [the cells that were removed]]; a cell as in shared/reply.lua.
+-- Reply: [time as text (see decide.lua), [the cells that were removed]]; a cell as in shared/reply.lua.
 local prescribed = tonumber(ARGV[1])
 --@include shared/clock.lua
 --@include shared/reply.lua
@@ -24,4 +24,4 @@ end
 if #removed > 0 or (#ARGV < 3 and exists) then
   writeCells(KEYS[1], kept, now, tonumber(ARGV[2]))
 end
-return { now, replyOf(removed) }
+return { decimal(now), replyOf(removed) }

@@ -6,7 +6,7 @@
 -- ARGV[2]   margin in ms, as in decide.lua
 -- ARGV[3]   the most members kept
 -- ARGV[4]   ms that the block lasts from now; -1: for ever; 0: it is over, remove the member
--- ARGV[5]   the member: `hash:scope`
+-- ARGV[5]   the member: `hash:scope`; '': do nothing but find out whether everything here may be done
 local prescribed = tonumber(ARGV[1])
 --@include shared/clock.lua
 --@include shared/numbers.lua
@@ -18,6 +18,19 @@ local FOR_EVER = 100 * 366 * 24 * 60 * 60 * 1000
 -- Both keys are ours alone; what else lies there is no list.
 if redis.call('TYPE', byEnd).ok ~= 'zset' or redis.call('TYPE', byName).ok ~= 'zset' then
   redis.call('DEL', byEnd, byName)
+end
+
+if member == '' then
+  for _, key in ipairs(KEYS) do
+    redis.call('ZADD', key, 'XX', 0, member)
+    redis.call('ZREM', key, member)
+    redis.call('ZCARD', key)
+    redis.call('ZRANGE', key, 0, 0)
+    redis.call('ZRANGEBYSCORE', key, '-inf', '(-inf', 'LIMIT', 0, 1)
+    local left = redis.call('PTTL', key)
+    redis.call('PEXPIRE', key, decimal(left > 0 and left or FOR_EVER))
+  end
+  return 0
 end
 
 local function drop(members)

@@ -82,6 +82,10 @@ end
 local function readCells(key)
   local value = redis.pcall('GET', key)
   if type(value) ~= 'string' then
+    -- Anything but another type means that it could not be read, and must not pass for an empty one.
+    if value and not string.find(value.err, 'WRONGTYPE', 1, true) then
+      error(value.err)
+    end
     return {}, false
   end
   local ok, cells = pcall(parse, value)

@@ -1,0 +1,159 @@
+import { CELL_VERSION } from '../../core/cell.js';
+import type { Cell } from '../../core/cell.js';
+import type { Block } from '../../core/block.js';
+import type { Check } from '../../core/check.js';
+import type { HashedSubject } from '../../core/operation.js';
+import { BlockLists } from './blocks.js';
+import type { Blocked } from './blocks.js';
+import { blockedAt, counterAt, loadRow, rowShare, rowUntil, saveRow } from './row.js';
+import { Table } from './table.js';
+
+/** Counters that are compared where one must go. With 16, it is nearly always among the emptiest fifth. */
+const SAMPLE = 16;
+
+/**
+ * All that is stored, loaded into the registers of a check and saved from there. Counters and blocks are rows of one table, each kind with room
+ * of its own, which the other cannot take.
+ */
+export class Cells {
+  readonly blocks = new BlockLists();
+  readonly #most: number;
+  readonly #table: Table;
+
+  /** @param most counters, and as many blocks. */
+  constructor(most: number) {
+    this.#most = most;
+    this.#table = new Table(most);
+  }
+
+  get size(): number {
+    return this.#table.size;
+  }
+
+  get scopes(): string[] {
+    return [...this.#table.series.scopes.keys()];
+  }
+
+  load(check: Check): void {
+    const { rule, subject } = check;
+    const row = this.#table.find(subject.hash, rule.scope, rule.algorithm, rule.windowMs);
+    if (row >= 0) loadRow(this.#table.segment, row, check);
+    check.block = this.#blocked(subject.hash, rule.scope)?.block;
+  }
+
+  /** Stores what `decide` has changed. */
+  save(check: Check, now: number): void {
+    const { rule, subject, block } = check;
+    if (check.forgotten) this.forget(subject.hash, rule.scope);
+    else this.#saveCounter(check, now);
+    const before = this.#blocked(subject.hash, rule.scope);
+    if (block !== before?.block) this.#saveBlock(subject, rule.scope, block, before, now);
+  }
+
+  /** The whole cell. */
+  inspect(hash: string, scope: string): Cell | undefined {
+    const rows = this.#table.findAll(hash, scope).filter(row => this.#table.seriesOf(row).kind !== 'block');
+    const counters = rows.map(row => counterAt(this.#table.segment, row, this.#table.seriesOf(row)));
+    const block = this.#blocked(hash, scope)?.block;
+    if (block !== undefined) return { v: CELL_VERSION, block, counters };
+    return counters.length === 0 ? undefined : { v: CELL_VERSION, counters };
+  }
+
+  /** Removes the counters of a cell, whatever their windows, and where told so its block. */
+  forget(hash: string, scope: string, blockToo = false): void {
+    // From the last one on: only what stands behind a row moves when it goes.
+    for (const row of this.#table.findAll(hash, scope).reverse()) {
+      if (blockToo || this.#table.seriesOf(row).kind !== 'block') this.#remove(row);
+    }
+  }
+
+  clear(scopes: ReadonlySet<string>): void {
+    for (const row of this.#table.all()) {
+      if (scopes.has(this.#table.seriesOf(row).scope.name)) this.#remove(row);
+    }
+  }
+
+  /** Looks at so many rows, and removes those that are over. */
+  sweep(looks: number, now: number): void {
+    for (let left = looks; left > 0; left -= 1) {
+      const row = this.#table.turn();
+      if (row < 0) return;
+      if (rowUntil(this.#table.segment, row, this.#table.seriesOf(row)) <= now) this.#remove(row);
+    }
+  }
+
+  #saveCounter(check: Check, now: number): void {
+    const { rule, subject, keepMs } = check;
+    const { scope, algorithm, windowMs } = rule;
+    let row = this.#table.find(subject.hash, scope, algorithm, windowMs);
+    if (keepMs === 0) {
+      if (row >= 0) this.#remove(row);
+      return;
+    }
+    if (row < 0) {
+      this.#makeRoom(now);
+      row = this.#table.insert(subject.hash, scope, algorithm, windowMs);
+    }
+    saveRow(this.#table.segment, row, check);
+  }
+
+  #saveBlock(
+    subject: HashedSubject,
+    scope: string,
+    block: Block | undefined,
+    before: Blocked | undefined,
+    now: number,
+  ): void {
+    if (before !== undefined) this.#removeBlock(before);
+    if (block === undefined) return;
+    const blocked = this.blocks.add(subject, scope, block, before, now);
+    const row = this.#table.insert(subject.hash, scope, 'block');
+    this.#table.segment.setBeside(row, blocked);
+    const { first } = this.blocks;
+    if (this.blocks.size > this.#most && first !== undefined) this.#removeBlock(first);
+  }
+
+  #blocked(hash: string, scope: string): Blocked | undefined {
+    const row = this.blocks.size === 0 ? -1 : this.#table.find(hash, scope, 'block');
+    return row < 0 ? undefined : blockedAt(this.#table.segment, row);
+  }
+
+  #removeBlock({ hash, scope }: Blocked): void {
+    this.#remove(this.#table.find(hash, scope, 'block'));
+  }
+
+  #remove(row: number): void {
+    if (this.#table.seriesOf(row).kind === 'block') this.blocks.remove(blockedAt(this.#table.segment, row));
+    this.#table.remove(row);
+  }
+
+  get #counters(): number {
+    return this.#table.size - this.blocks.size;
+  }
+
+  /**
+   * For one counter: what is over goes, else of a sample the emptiest, as a share of its capacity. So a flood of new
+   * addresses, each with a unit or two, drives out itself.
+   */
+  #makeRoom(now: number): void {
+    if (this.#counters >= this.#most) this.sweep(SAMPLE, now);
+    if (this.#counters < this.#most) return;
+    const table = this.#table;
+    let victim = { segment: table.segment, row: -1, share: Infinity, until: Infinity };
+    let left = Math.min(SAMPLE, this.#counters);
+    for (const row of this.#counters > SAMPLE ? table.draws() : table.all()) {
+      const { segment } = table;
+      const series = table.seriesOf(row);
+      if (series.kind === 'block') continue;
+      const until = rowUntil(segment, row, series);
+      const share = until <= now ? -1 : rowShare(segment, row, series, now);
+      if (share < victim.share || (share === victim.share && until < victim.until)) {
+        victim = { segment, row, share, until };
+      }
+      left -= 1;
+      if (left === 0) break;
+    }
+    table.segment = victim.segment;
+    this.#remove(victim.row);
+  }
+}
