@@ -1,4 +1,3 @@
-import { COOL_DOWN_MS } from './breaker.js';
 import type { Plan } from './rule.js';
 
 /**
@@ -116,11 +115,4 @@ export function unlimited(at: number): Decision {
     at,
     readings: [],
   };
-}
-
-/** The store failed and nobody counted: the fail mode answers. */
-export function uncounted(failMode: 'open' | 'closed' | 'local', at: number): Decision {
-  const decision: Decision = { ...unlimited(at), degraded: failMode };
-  if (failMode !== 'closed') return decision;
-  return { ...decision, allowed: false, reason: 'unavailable', retryAfterMs: COOL_DOWN_MS };
 }

@@ -56,6 +56,12 @@ export function hashSubject(key: unknown, hashing: Hashing): HashedSubject {
   return new Subject(digest(textOf(parts), hashing.secret), parts, hashing.secret);
 }
 
+/** The subject of an address in the one spelling that `canonicalAddress` makes, or of {@link NO_ADDRESS}. */
+export function subjectOfAddress(address: string, hashing: Hashing): HashedSubject {
+  const parts = [address];
+  return new Subject(digest(textOf(parts), hashing.secret), parts, hashing.secret);
+}
+
 /** A subject of which only the hash is known, as operators have it. It has no parts to index. */
 export function subjectOfHash(hash: string): HashedSubject {
   return new Subject(hash, [], undefined);

@@ -1,7 +1,8 @@
 import { nodeCrypto } from './builtin.js';
 import type { Check } from './check.js';
-import { bindingOf, fold, uncounted } from './decision.js';
-import type { Decision, Receipt, ReceiptEntry } from './decision.js';
+import { COOL_DOWN_MS } from './breaker.js';
+import { bindingOf } from './decision.js';
+import type { Decision, Receipt, ReceiptEntry, RuleReading } from './decision.js';
 import type { FailMode } from './events.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -11,16 +12,18 @@ let receiptPrefix: string | undefined;
 let receipts = 0;
 
 /**
- * The checks of one call, decided. What a caller sees of it, the {@link Decision} as plain data, is made when somebody asks:
- * most requests need no more than whether they pass and what the headers say.
+ * The checks of one call, decided. It says what a {@link Decision} says; the decision itself, plain data with a receipt, is
+ * made when somebody asks: most requests need no more than whether they pass and what the headers say.
  */
-export class Verdict {
+export class Verdict implements Omit<Decision, 'receipt' | 'degraded'> {
   /** Empty where the store failed and nobody counted. */
   readonly checks: readonly Check[];
   /** The store's time, Unix ms; where the store failed, the process's. */
   readonly at: number;
   /** The store failed; which fail mode answered in its place. */
   readonly degraded: FailMode | undefined;
+  /** The check that says most: see {@link bindingOf}. */
+  readonly binding: Check | undefined;
   readonly allowed: boolean;
   #decision: Decision | undefined = undefined;
 
@@ -28,12 +31,41 @@ export class Verdict {
     this.checks = checks;
     this.at = at;
     this.degraded = degraded;
-    this.allowed = degraded === 'closed' ? false : allPass(checks);
+    this.binding = bindingOf(checks);
+    this.allowed = degraded !== 'closed' && (this.binding === undefined || this.binding.allowed);
   }
 
-  /** The check that says most: see {@link bindingOf}. */
-  get binding(): Check | undefined {
-    return bindingOf(this.checks);
+  get reason(): Decision['reason'] {
+    return this.degraded === 'closed' ? 'unavailable' : (this.binding?.reason ?? 'ok');
+  }
+
+  get scope(): string | null {
+    return this.binding?.scope ?? null;
+  }
+
+  get limit(): number | null {
+    return this.binding?.limit ?? null;
+  }
+
+  get remaining(): number | null {
+    return this.binding?.remaining ?? null;
+  }
+
+  get retryAfterMs(): number | null {
+    if (this.degraded === 'closed') return COOL_DOWN_MS;
+    return this.binding === undefined ? 0 : this.binding.retryAfterMs;
+  }
+
+  get moreAfterMs(): number | null {
+    return this.binding?.moreAfterMs ?? null;
+  }
+
+  get resetAfterMs(): number | null {
+    return this.binding?.resetAfterMs ?? null;
+  }
+
+  get readings(): readonly RuleReading[] {
+    return this.checks;
   }
 
   get decision(): Decision {
@@ -41,21 +73,26 @@ export class Verdict {
   }
 
   #made(): Decision {
-    const { checks, at, degraded } = this;
-    if (degraded === 'open' || degraded === 'closed') return uncounted(degraded, at);
-    // At its length: a list that grows from nothing takes 17 places at once.
+    const { allowed, reason, scope, limit, remaining, retryAfterMs, moreAfterMs, resetAfterMs, at } = this;
+    const { degraded, checks } = this;
     const readings = checks.map(({ described }) => described);
-    const decision: Mutable<Decision> = fold(readings, at);
+    const decision: Mutable<Decision> = {
+      allowed,
+      reason,
+      scope,
+      limit,
+      remaining,
+      retryAfterMs,
+      moreAfterMs,
+      resetAfterMs,
+      at,
+      readings,
+    };
     if (degraded !== undefined) decision.degraded = degraded;
-    const receipt = this.allowed ? receiptFor(this) : undefined;
+    const receipt = allowed ? receiptFor(this) : undefined;
     if (receipt !== undefined) decision.receipt = receipt;
     return decision;
   }
-}
-
-function allPass(checks: readonly Check[]): boolean {
-  for (const { reason, rule } of checks) if (reason !== 'ok' && !rule.shadow) return false;
-  return true;
 }
 
 /** It names what one kind of operation took: what was consumed, or else the reservations. */

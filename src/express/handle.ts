@@ -94,9 +94,9 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
     }
   }
   // A rule that reserves and is no part of this request (`when`, `skip`, an unlimited plan) has nothing to settle either.
-  if (![...state.runs.values()].some(({ reserves }) => reserves)) warnOnce('LIMITKEEPER_NOTHING_RESERVED');
-  for (const limiter of state.runs.values()) {
-    const named = limiter.rules.filter(
+  if (!state.runs.some(({ limiter }) => limiter.reserves)) warnOnce('LIMITKEEPER_NOTHING_RESERVED');
+  for (const limiter of state.runs) {
+    const named = limiter.ruleRuns.filter(
       ({ rule, actual: earlier }) =>
         rule.reserve &&
         earlier === undefined &&
@@ -114,13 +114,14 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
 }
 
 async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
-  const batch = runs.map(run => {
+  const checks = runs.map(run => {
     const operation = settling(limiter, run);
     run.spent = true;
     if (charges(operation)) run.charged = true;
-    return { ...run.item, operation };
+    return run.check.with(operation);
   });
-  if (batch.length > 0) limiter.settled(await limiter.engine.effect(batch, limiter.local), runs);
+  if (checks.length === 0) return;
+  limiter.settled(await limiter.limiter.engine.effect(checks, limiter.local), runs);
 }
 
 /** What makes the units that are charged the real ones. */
@@ -142,7 +143,8 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
     if (found === undefined) return undefined;
     const { limiter, run } = found;
     if (charges(operation)) run.charged = true;
-    limiter.settled(await limiter.engine.effect([{ ...run.item, operation }], limiter.local), [run]);
+    const verdict = await limiter.limiter.engine.effect([run.check.with(operation)], limiter.local);
+    limiter.settled(verdict, [run]);
     state.writeHeaders();
     return run.reading;
   };
@@ -163,7 +165,7 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
       const wanted = units === undefined ? Infinity : checkCost(units, 'refund(n): n');
       if (found === undefined) return undefined;
       const { run, limiter } = found;
-      if (run.spent || !run.taken || run.item.operation.type !== 'consume') return run.reading;
+      if (run.spent || !run.taken || run.check.operation.type !== 'consume') return run.reading;
       run.spent = true;
       return act({ type: 'refund', at: limiter.decidedAt, units: Math.min(wanted, run.cost) });
     },
@@ -173,9 +175,9 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
 /** The run of a scope; `undefined` where the rule is known but no part of this request. */
 function find(state: RequestState, scope: string): { limiter: LimiterRun; run: RuleRun } | undefined {
   const known: string[] = [];
-  for (const limiter of state.runs.values()) {
-    known.push(...limiter.scopes);
-    const run = limiter.rules.find(({ rule }) => rule.template.scope === scope);
+  for (const limiter of state.runs) {
+    known.push(...limiter.limiter.scopes);
+    const run = limiter.ruleRuns.find(({ rule }) => rule.template.scope === scope);
     if (run !== undefined) return { limiter, run };
   }
   if (known.includes(scope)) return undefined;

@@ -1,4 +1,6 @@
 import type { Decision, RuleReading } from '../core/decision.js';
+import { MAX_INTEGER, policyText, seconds, whole } from './policy-text.js';
+import type { PolicyText } from './policy-text.js';
 
 /**
  * Which headers a limiter sends. `false`: none at all, not even `Retry-After`. With both families off a refusal still
@@ -15,19 +17,45 @@ export type HeaderOptions =
     }
   | false;
 
+/** What of a decision becomes headers. */
+export type Told = Pick<
+  Decision,
+  'allowed' | 'reason' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetAfterMs' | 'at' | 'readings'
+>;
+
 /** What one limiter has to say on a response. A later decision of the same limiter takes the place of its earlier one. */
 export interface Announcement {
-  readonly decision: Decision;
-  readonly options?: HeaderOptions | undefined;
+  /** `undefined`: nothing to tell. */
+  readonly told: Told | undefined;
+  readonly headers: HeaderOptions | undefined;
   /**
    * Where it allows, the reading that the `X-RateLimit-*` trio shows in place of the binding one: the tightest of the rules
    * that counted. `waiting`: none has, and the binding one is shown where no other limiter has anything better.
    */
-  readonly shown?: RuleReading | 'waiting' | undefined;
+  readonly shown: RuleReading | 'waiting' | undefined;
 }
 
-/** RFC 9651, section 3.3.1: an Integer has at most 15 digits. */
-const MAX_INTEGER = 999_999_999_999_999;
+/** Where headers go: a response, or a list of them. */
+interface HeaderSink {
+  setHeader(name: string, value: string): unknown;
+}
+
+/** All that are ever sent, in this order; which of them were is told in bits. */
+const LIMIT = 1;
+const REMAINING = 2;
+const RESET = 4;
+const STANDARD = 8;
+const RETRY = 16;
+const RETRY_MS = 32;
+const NAMES: readonly (readonly [bit: number, name: string])[] = [
+  [LIMIT, 'X-RateLimit-Limit'],
+  [REMAINING, 'X-RateLimit-Remaining'],
+  [RESET, 'X-RateLimit-Reset'],
+  [STANDARD, 'RateLimit-Policy'],
+  [STANDARD, 'RateLimit'],
+  [RETRY, 'Retry-After'],
+  [RETRY_MS, 'retry-after-ms'],
+];
 
 /** Reservations usually settle soon, so a client is told to come back in a second, however long the holds may last. */
 const HELD_ADVICE_MS = 1000;
@@ -49,68 +77,85 @@ const HELD_ADVICE_MS = 1000;
  * response.writeHead(decision.allowed ? 200 : 429, decisionHeaders(decision));
  */
 export function decisionHeaders(decision: Decision, options: HeaderOptions = {}): Record<string, string> {
-  return mergedHeaders([{ decision, options }]);
+  const headers: Record<string, string> = {};
+  const sink: HeaderSink = {
+    setHeader(name, value) {
+      headers[name] = value;
+    },
+  };
+  setHeaders(sink, [{ told: decision, headers: options, shown: undefined }]);
+  return headers;
 }
 
 /**
- * The headers of one response on which several limiters have something to say, in the order in which they decided: the
+ * Sets the headers of one response on which several limiters have something to say, in the order in which they decided: the
  * `X-RateLimit-*` trio of the tightest, the policies of all, and the longest wait. So no limiter hides a tighter one.
  *
  * A decision that refuses makes `Retry-After` whatever the status of the response is: the fifth wrong password is answered
  * 401 by its handler, and its settled reading says that the block has begun.
+ *
+ * @returns what was set, for {@link namesLeftOut}.
  */
-export function mergedHeaders(announcements: readonly Announcement[]): Record<string, string> {
-  const wait = longestWait(announcements);
-  const retryAfter = wait.ms === undefined ? undefined : Math.max(1, seconds(wait.ms));
-  const headers: Record<string, string> = {};
-  addLegacy(headers, announcements, retryAfter);
-  addStandard(headers, announcements, retryAfter);
-  if (wait.ms !== undefined && retryAfter !== undefined) {
-    headers['Retry-After'] = String(retryAfter);
-    if (wait.inMs) headers['retry-after-ms'] = String(Math.max(1, whole(wait.ms)));
-  }
-  return headers;
+export function setHeaders(sink: HeaderSink, announcements: readonly Announcement[]): number {
+  const waitMs = longestWait(announcements);
+  const retryAfter = waitMs === undefined ? undefined : Math.max(1, seconds(waitMs));
+  let set = setLegacy(sink, announcements, retryAfter) | setStandard(sink, announcements, retryAfter);
+  if (waitMs === undefined || retryAfter === undefined) return set;
+  sink.setHeader('Retry-After', String(retryAfter));
+  set |= RETRY;
+  if (!announcements.some(asksForMs)) return set;
+  sink.setHeader('retry-after-ms', String(Math.max(1, whole(waitMs))));
+  return set | RETRY_MS;
 }
+
+/** The names that were set before and are not now. */
+export function namesLeftOut(before: number, now: number): readonly string[] {
+  return NAMES.flatMap(([bit, name]) => ((before & ~now & bit) === 0 ? [] : [name]));
+}
+
+const asksForMs = ({ told, headers }: Announcement): boolean =>
+  told?.allowed === false && headers !== false && headers?.retryAfterMs === true;
 
 /** In seconds; `undefined` where nothing refuses, or where no waiting helps. */
 type RetryAfter = number | undefined;
 
-function addLegacy(
-  headers: Record<string, string>,
-  announcements: readonly Announcement[],
-  retryAfter: RetryAfter,
-): void {
-  let tightest: Headline | undefined;
-  for (const { decision, options = {}, shown } of announcements) {
-    if (options === false || options.legacy === false || decision.limit === null) continue;
-    const reading = typeof shown === 'object' ? shown : decision;
-    const headline = { reading, at: decision.at, waits: shown === 'waiting' };
-    if (tightest === undefined || goesBefore(headline, tightest)) tightest = headline;
+function setLegacy(sink: HeaderSink, announcements: readonly Announcement[], retryAfter: RetryAfter): number {
+  let tightest: Announcement | undefined;
+  for (const announcement of announcements) {
+    const { told, headers } = announcement;
+    if (told === undefined || told.limit === null) continue;
+    if (headers === false || headers?.legacy === false) continue;
+    if (tightest === undefined || goesBefore(announcement, tightest)) tightest = announcement;
   }
-  if (tightest === undefined) return;
-  const { reading } = tightest;
-  headers['X-RateLimit-Limit'] = String(whole(reading.limit ?? 0));
-  headers['X-RateLimit-Remaining'] = String(whole(reading.remaining ?? 0));
-  const reset = resetTime(reading, tightest.at, retryAfter);
-  if (reset !== undefined) headers['X-RateLimit-Reset'] = String(reset);
+  const reading = headlineOf(tightest);
+  if (reading === undefined) return 0;
+  sink.setHeader('X-RateLimit-Limit', String(whole(reading.limit ?? 0)));
+  sink.setHeader('X-RateLimit-Remaining', String(whole(reading.remaining ?? 0)));
+  const reset = resetTime(reading, tightest?.told?.at ?? 0, retryAfter);
+  if (reset === undefined) return LIMIT | REMAINING;
+  sink.setHeader('X-RateLimit-Reset', String(reset));
+  return LIMIT | REMAINING | RESET;
 }
 
 /** What one limiter would have the trio say. */
-interface Headline {
-  readonly reading: Pick<Decision, 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetAfterMs'>;
-  readonly at: number;
-  readonly waits: boolean;
+type Headline = Pick<Decision, 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetAfterMs'>;
+
+function headlineOf(announcement: Announcement | undefined): Headline | undefined {
+  const { told, shown } = announcement ?? {};
+  return typeof shown === 'object' ? shown : told;
 }
 
 /** Refusing first, then what has counted, then the tightest. */
-function goesBefore(a: Headline, b: Headline): boolean {
-  const isSettled = a.reading.allowed === b.reading.allowed && a.waits !== b.waits;
-  return isSettled ? b.waits : isTighter(a.reading, b.reading);
+function goesBefore(a: Announcement, b: Announcement): boolean {
+  const [left, right] = [headlineOf(a), headlineOf(b)];
+  if (left === undefined || right === undefined) return false;
+  const isSettled = left.allowed === right.allowed && (a.shown === 'waiting') !== (b.shown === 'waiting');
+  return isSettled ? b.shown === 'waiting' : isTighter(left, right);
 }
 
 /** Unix seconds. The time of the decision has a fraction of its own, so it is rounded up as well: sleeping until then passes. */
 function resetTime(
-  { allowed, resetAfterMs }: Headline['reading'],
+  { allowed, resetAfterMs }: Headline,
   at: number,
   retryAfter: RetryAfter,
 ): number | undefined {
@@ -118,32 +163,48 @@ function resetTime(
   return resetAfterMs === null ? undefined : seconds(at + resetAfterMs);
 }
 
-function addStandard(
-  headers: Record<string, string>,
+function setStandard(
+  sink: HeaderSink,
   announcements: readonly Announcement[],
   retryAfter: RetryAfter,
-): void {
-  // By name: the draft forbids two entries of one policy, and two limiters may share a scope.
+): number {
+  let policies = '';
+  let states = '';
+  for (const reading of standardReadings(announcements)) {
+    if (reading.shadow) continue;
+    const { limit, windowMs, remaining, moreAfterMs } = reading;
+    const text: PolicyText = policyText(reading.scope, limit, windowMs);
+    const more = moreAfterMs === null ? 0 : Math.min(seconds(moreAfterMs), retryAfter ?? MAX_INTEGER);
+    const state = `${text.name};r=${String(whole(remaining))}`;
+    policies += policies === '' ? text.policy : `, ${text.policy}`;
+    states += (states === '' ? state : `, ${state}`) + (more === 0 ? '' : `;t=${String(more)}`);
+  }
+  if (policies === '') return 0;
+  sink.setHeader('RateLimit-Policy', policies);
+  sink.setHeader('RateLimit', states);
+  return STANDARD;
+}
+
+const isStandard = ({ told, headers }: Announcement): boolean =>
+  told !== undefined && headers !== false && headers?.standard !== false;
+
+/** One for each name: the draft forbids two entries of one policy, and two limiters may share a scope (one may not). */
+function standardReadings(announcements: readonly Announcement[]): Iterable<RuleReading> {
+  const [first] = announcements;
+  if (first !== undefined && announcements.length === 1) {
+    return isStandard(first) ? (first.told?.readings ?? []) : [];
+  }
   const readings = new Map<string, RuleReading>();
-  for (const { decision, options = {} } of announcements) {
-    if (options === false || options.standard === false) continue;
-    for (const reading of decision.readings) {
+  for (const announcement of announcements) {
+    if (!isStandard(announcement)) continue;
+    for (const reading of announcement.told?.readings ?? []) {
       if (reading.shadow) continue;
-      const name = quoted(reading.scope);
+      const { name } = policyText(reading.scope, reading.limit, reading.windowMs);
       const earlier = readings.get(name);
       if (earlier === undefined || isTighter(reading, earlier)) readings.set(name, reading);
     }
   }
-  if (readings.size === 0) return;
-  const policies: string[] = [];
-  const states: string[] = [];
-  for (const [name, { limit, windowMs, remaining, moreAfterMs }] of readings) {
-    policies.push(`${name};q=${String(whole(limit))};w=${String(seconds(windowMs))}`);
-    const more = moreAfterMs === null ? 0 : Math.min(seconds(moreAfterMs), retryAfter ?? MAX_INTEGER);
-    states.push(`${name};r=${String(whole(remaining))}${more === 0 ? '' : `;t=${String(more)}`}`);
-  }
-  headers['RateLimit-Policy'] = policies.join(', ');
-  headers['RateLimit'] = states.join(', ');
+  return readings.values();
 }
 
 /** What decisions and readings have in common. */
@@ -153,56 +214,41 @@ interface Tightness {
   readonly retryAfterMs: number | null;
 }
 
-/** Refusing before allowing, then the fewest remaining, then the longest wait. Ties stay with the first. */
-function isTighter(a: Tightness, b: Tightness): boolean {
+/**
+ * Refusing before allowing, then the fewest remaining, then the longest wait. Ties stay with the first.
+ *
+ * @param none what remains where no rule says it
+ */
+export function isTighter(a: Tightness, b: Tightness, none = 0): boolean {
   if (a.allowed !== b.allowed) return !a.allowed;
-  const [left, right] = [a.remaining ?? 0, b.remaining ?? 0];
+  const left = a.remaining ?? none;
+  const right = b.remaining ?? none;
   return left === right ? (a.retryAfterMs ?? Infinity) > (b.retryAfterMs ?? Infinity) : left < right;
 }
 
-/** The wait that satisfies every refusal; `ms` is undefined where nothing refuses, or one of them for ever. */
-function longestWait(announcements: readonly Announcement[]): {
-  readonly ms: number | undefined;
-  readonly inMs: boolean;
-} {
+/** The wait that satisfies every refusal; `undefined` where nothing refuses, or one of them for ever. */
+function longestWait(announcements: readonly Announcement[]): number | undefined {
   let longest: number | undefined;
-  let inMs = false;
-  for (const { decision, options = {} } of announcements) {
-    if (options === false || decision.allowed) continue;
-    const ms = waitOf(decision);
-    if (ms === null) return { ms: undefined, inMs };
+  for (const { told, headers } of announcements) {
+    if (told === undefined || told.allowed || headers === false) continue;
+    const ms = waitOf(told);
+    if (ms === null) return undefined;
     longest = Math.max(longest ?? 0, ms);
-    inMs ||= options.retryAfterMs === true;
   }
-  return { ms: longest, inMs };
+  return longest;
 }
 
 /**
  * Of one refused decision. Every refusing rule counts and not only the binding one: that may be a rule with long holds,
  * for which a second is advised, beside a rule that is used up for half a minute and would refuse after that second.
  */
-function waitOf(decision: Decision): number | null {
-  if (decision.reason === 'unavailable') return decision.retryAfterMs ?? 0;
-  const refusing = decision.readings.filter(reading => !reading.shadow && !reading.allowed);
+function waitOf(told: Told): number | null {
+  if (told.reason === 'unavailable') return told.retryAfterMs ?? 0;
+  const refusing = told.readings.filter(reading => !reading.shadow && !reading.allowed);
   let longest = 0;
-  for (const { reason, retryAfterMs } of refusing.length === 0 ? [decision] : refusing) {
+  for (const { reason, retryAfterMs } of refusing.length === 0 ? [told] : refusing) {
     if (retryAfterMs === null) return null;
     longest = Math.max(longest, reason === 'held' ? Math.min(HELD_ADVICE_MS, retryAfterMs) : retryAfterMs);
   }
   return longest;
-}
-
-/** A structured-field String: printable ASCII. Everything else, and `%` itself, is percent-encoded, so names stay apart. */
-function quoted(scope: string): string {
-  const ascii = scope.toWellFormed().replace(/[^\x20-\x7e]|%/gu, encodeURIComponent);
-  return `"${ascii.replace(/["\\]/g, '\\$&')}"`;
-}
-
-function whole(value: number): number {
-  return Math.min(Math.max(0, Math.ceil(value)), MAX_INTEGER);
-}
-
-/** Rounded up. */
-function seconds(ms: number): number {
-  return whole(ms / 1000);
 }

@@ -1,17 +1,17 @@
 import type { NextFunction, Request, Response } from 'express';
-import type { Decision } from '../core/decision.js';
 import { received, typeError } from '../core/errors.js';
 import { Limiter } from '../core/limiter.js';
 import type { StoreFactories } from '../core/limiter-options.js';
 import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
+import type { Verdict } from '../core/verdict.js';
 import { countsByAddress, limiterOptions, requestRules } from './options.js';
 import { markRefusal } from './outcome.js';
 import { isPreflight } from './preflight.js';
 import { PROBLEM_DETAIL } from './problem.js';
 import { refuse } from './refuse.js';
 import { LimiterRun, stateOf } from './request-state.js';
-import type { RequestState } from './request-state.js';
+import type { RequestState, RunLimiter } from './request-state.js';
 import { resolveRules } from './resolve.js';
 import { hasLooseEnd, hasLooseEnds, settleBeforeEnd } from './settle.js';
 import { TwiceWatch } from './twice-watch.js';
@@ -30,78 +30,119 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
     // Who counts by something else has no use for addresses, nor for advice on them.
     const proxyWatch = rules.some(countsByAddress) ? new ProxyWatch() : undefined;
     const twiceWatch = new TwiceWatch();
-    const reserves = rules.some(({ reserve }) => reserve);
     const mayHaveLooseEnds = rules.some(hasLooseEnd);
     const creationWatch = new CreationWatch();
+    const runLimiter: RunLimiter = {
+      engine,
+      scopes,
+      headers,
+      reserves: rules.some(({ reserve }) => reserve),
+      countsAll: rules.every(({ count }) => count === 'all'),
+    };
     warnAboutStore(engine.store);
 
     const limitRequest = (req: Request, res: Response, next: NextFunction): void => {
       const state = stateOf(req);
-      if (state.runs.has(limiter)) {
+      if (state.has(runLimiter)) {
         // Mounted twice on the way of this request: it is one request, and counts once.
         warnOnce('LIMITKEEPER_MOUNTED_TWICE');
         next();
         return;
       }
       state.response = res;
-      const run = new LimiterRun(engine, scopes, headers, reserves);
-      state.runs.set(limiter, run);
+      const run = new LimiterRun(runLimiter);
+      state.add(run);
       creationWatch.observe();
       proxyWatch?.observe(req);
       const release = standsForSocket(res) ? limitSocket(req, res) : undefined;
+      let verdict: MaybePromise<Verdict | undefined>;
+      try {
+        verdict = decideRequest(run, req, res);
+      } catch (error) {
+        release?.();
+        next(asFailure(error));
+        return;
+      }
+      // What the handlers behind `next` throw is theirs: at once it goes to the caller, as in any middleware.
+      if (isPromise(verdict)) answerLater(verdict, run, state, req, res, next, release);
+      else {
+        release?.();
+        answer(verdict, run, state, req, res, next);
+      }
+    };
+
+    const answerLater = (
+      verdict: Promise<Verdict | undefined>,
+      run: LimiterRun,
+      state: RequestState,
+      req: Request,
+      res: Response,
+      next: NextFunction,
+      release: (() => void) | undefined,
+    ): void => {
       let passed = false;
       const goNext: NextFunction = (...args: unknown[]): void => {
         passed = true;
         (next as (...rest: unknown[]) => void)(...args);
       };
-      settleWith(
-        () => decideRequest(run, req, res),
-        goOn => {
+      verdict
+        .then(decided => {
           release?.();
-          goOn(state, goNext);
-        },
-        error => {
+          answer(decided, run, state, req, res, goNext);
+        })
+        .catch((error: unknown) => {
           release?.();
-          // An error of the handlers behind `next` is theirs.
           if (passed) throw error;
           goNext(asFailure(error));
-        },
-      );
+        });
     };
 
-    /** Answers what is left to do, so that the handlers behind `next` run outside of our error handling. */
-    const decideRequest = (run: LimiterRun, req: Request, res: Response): MaybePromise<GoOn> => {
-      if (!countPreflight && isPreflight(req)) return pass;
-      return chain(skip?.(req, res), skipped => {
-        // Strictly true: a listener, an object or a forgotten comparison must not switch the limiter off.
-        if (skipped === true) return pass;
-        return chain(resolveRules(rules, req, res, hashing), ruleRuns =>
-          chain(engine.decide(ruleRuns.map(({ item }) => item)), decision => {
-            run.decided(decision, ruleRuns);
-            return (state: RequestState, next: NextFunction) => {
-              answer(run, decision, state, req, res, next);
-            };
-          }),
-        );
-      });
+    /** @returns `undefined` where the request passes unasked */
+    const decideRequest = (
+      run: LimiterRun,
+      req: Request,
+      res: Response,
+    ): MaybePromise<Verdict | undefined> => {
+      if (!countPreflight && isPreflight(req)) return undefined;
+      if (skip === undefined) return decideRules(run, req, res);
+      // Strictly true: a listener, an object or a forgotten comparison must not switch the limiter off.
+      return chain(skip(req, res), skipped => (skipped === true ? undefined : decideRules(run, req, res)));
+    };
+
+    const decideRules = (run: LimiterRun, req: Request, res: Response): MaybePromise<Verdict> => {
+      const resolved = resolveRules(rules, req, res, hashing);
+      if (isPromise(resolved)) {
+        return resolved.then(checks => {
+          run.asks(rules, checks);
+          return engine.decide(run.checks);
+        });
+      }
+      run.asks(rules, resolved);
+      return engine.decide(run.checks);
     };
 
     const answer = (
+      verdict: Verdict | undefined,
       run: LimiterRun,
-      decision: Decision,
       state: RequestState,
       req: Request,
       res: Response,
       next: NextFunction,
     ): void => {
+      if (verdict === undefined) {
+        next();
+        return;
+      }
+      run.verdict = verdict;
       twiceWatch.observe(run, state);
       state.writeHeaders();
-      if (decision.allowed) {
+      if (verdict.allowed) {
         if (mayHaveLooseEnds && hasLooseEnds(run))
           settleBeforeEnd(run, state, outcome, req, res, failing(next));
         next();
         return;
       }
+      const { decision } = verdict;
       markRefusal(res, true);
       if (onLimited === undefined || decision.reason === 'unavailable') {
         refuse(req, res, decision, message, detail);
@@ -152,13 +193,6 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
     return Object.assign(handler as RateLimitHandler, { limiter });
   };
 }
-
-/** What a request does once it is decided. */
-type GoOn = (state: RequestState, next: NextFunction) => void;
-
-const pass: GoOn = (_state, next) => {
-  next();
-};
 
 /** What `next` takes for an error: whatever is truthy, but for the words with which Express leaves a route or a router. */
 function isFailure(arg: unknown): boolean {

@@ -2,6 +2,7 @@ import { knownOptions, optionalBoolean, optionalFunction, oneOf, plainObject } f
 import { received, typeError } from '../core/errors.js';
 import { checkCost, checkScopesDiffer, ruleList, SETTING_OPTIONS } from '../core/limiter-options.js';
 import type { LimiterOptions, LimiterRule } from '../core/limiter-options.js';
+import type { Operation } from '../core/operation.js';
 import { RuleTemplate } from '../core/rule.js';
 import type { Rule } from '../core/rule.js';
 import type { RateLimitOptions, RuleOptions } from './types.js';
@@ -14,6 +15,9 @@ export interface RequestRule {
   readonly where: string;
   /** The rule where its numbers are the same for every request. */
   readonly fixed: Rule | undefined;
+  /** What it asks, where it costs the same for every request. */
+  readonly operation: Operation | undefined;
+  readonly isOff: boolean;
   readonly count: 'all' | 'failures' | 'successes';
   readonly strict: boolean;
   readonly reserve: boolean;
@@ -134,7 +138,6 @@ function requestRule(options: RuleOptions, where: string): RequestRule {
   for (const name of ['keyFn', 'when', 'plan'] as const) optionalFunction(options[name], `${where}${name}`);
   for (const name of ['strict', 'reserve', 'resetOnSuccess'] as const)
     optionalBoolean(options[name], `${where}${name}`);
-  if (typeof cost !== 'function' && cost !== undefined) checkCost(cost, `${where}cost`);
   if (strict !== undefined && count === 'all') {
     throw typeError(
       'ERR_LIMITKEEPER_OPTION_TYPE',
@@ -150,16 +153,24 @@ function requestRule(options: RuleOptions, where: string): RequestRule {
       { option: `${where}resetOnSuccess` },
     );
   }
+  const rule = { options, template, where, count, strict: strict ?? true, reserve, resetOnSuccess };
   return {
-    options,
-    template,
-    where,
+    ...rule,
     fixed: fixedRule(options, template, where),
-    count,
-    strict: strict ?? true,
-    reserve,
-    resetOnSuccess,
+    operation:
+      typeof cost === 'function' ? undefined : operationFor(rule, checkCost(cost ?? 1, `${where}cost`)),
+    isOff: template.mode === 'off',
   };
+}
+
+/** Who counts by outcome holds the units until it is known, or (not strict) only looks first. */
+export function operationFor(
+  { reserve, count, strict }: Pick<RequestRule, 'reserve' | 'count' | 'strict'>,
+  cost: number,
+): Operation {
+  if (reserve) return { type: 'reserve', cost };
+  if (count === 'all') return { type: 'consume', cost };
+  return { type: strict ? 'reserve' : 'peek', cost };
 }
 
 function fixedRule(options: RuleOptions, template: RuleTemplate, where: string): Rule | undefined {

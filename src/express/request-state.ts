@@ -1,117 +1,165 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Check } from '../core/check.js';
 import { fold, unlimited } from '../core/decision.js';
 import type { Decision, RuleReading } from '../core/decision.js';
 import type { Engine } from '../core/engine.js';
-import type { BatchItem, Operation } from '../core/operation.js';
-import { mergedHeaders } from './headers.js';
-import type { Announcement, HeaderOptions } from './headers.js';
+import type { Operation } from '../core/operation.js';
+import type { Verdict } from '../core/verdict.js';
+import { isTighter, namesLeftOut, setHeaders } from './headers.js';
+import type { Announcement, HeaderOptions, Told } from './headers.js';
 import type { HeldEnd } from './hold-end.js';
 import type { RequestRule } from './options.js';
 
-/** What one rule did in one request. */
-export interface RuleRun {
+/** What one rule did in one request, where more than its check is asked for. */
+export class RuleRun {
   readonly rule: RequestRule;
-  readonly item: BatchItem;
+  /** As it was asked. */
+  readonly check: Check;
   readonly cost: number;
   /** The latest: after the decision, then after whatever the handler or the outcome did. */
   reading: RuleReading | undefined;
   /** The decision took the cost: it was consumed, or is on hold. */
-  taken: boolean;
+  readonly taken: boolean;
   /** It counted: the cost was consumed or is on hold for good, or the outcome was charged. */
   charged: boolean;
   /** The decision found that this rule refuses (in shadow mode: would). */
-  refused: boolean;
+  readonly refused: boolean;
   /** The real cost, where the handler has settled it. */
-  actual: number | undefined;
+  actual: number | undefined = undefined;
   /** The hold was settled, or the consumed units were given back: once. */
-  spent: boolean;
+  spent = false;
   /**
    * What the end of the request charged as an estimate, and the store's time of it (`undefined` while it is under way, and
    * where the store failed): a handler that learns the real cost later corrects it.
    */
-  estimate: { readonly units: number; at: number | undefined } | undefined;
+  estimate: { readonly units: number; at: number | undefined } | undefined = undefined;
+
+  /** @param decided `undefined` where the store failed and nobody counted */
+  constructor(rule: RequestRule, check: Check, decided: Check | undefined, allowed: boolean) {
+    const { operation } = check;
+    this.rule = rule;
+    this.check = check;
+    this.cost = 'cost' in operation ? operation.cost : 0;
+    this.reading = decided?.described;
+    this.refused = decided?.allowed === false;
+    this.taken = allowed && decided?.allowed === true && operation.type !== 'peek';
+    this.charged = this.taken && rule.count === 'all';
+  }
+}
+
+/** What the limiter of a run is made of; the same for all requests. */
+export interface RunLimiter {
+  readonly engine: Engine;
+  /** All scopes, also of rules that are no part of a request. */
+  readonly scopes: readonly string[];
+  readonly headers: HeaderOptions | undefined;
+  /** Has it a rule with `reserve: true`? */
+  readonly reserves: boolean;
+  /** Does every rule count all requests? Then what is decided is charged. */
+  readonly countsAll: boolean;
 }
 
 /** What one limiter did in one request. */
-export class LimiterRun {
-  readonly engine: Engine;
-  /** All scopes of the limiter, also of rules that are no part of this request. */
-  readonly scopes: readonly string[];
-  readonly headers: HeaderOptions | undefined;
-  /** Has the limiter a rule with `reserve: true`, even if it is no part of this request? */
-  readonly reserves: boolean;
-  decision: Decision | undefined;
-  /** The store's time of the decision, with which holds are settled and units given back. */
-  decidedAt = 0;
-  /** The process's own store decided, in place of one that failed: what follows belongs there. */
-  local = false;
-  rules: readonly RuleRun[] = [];
+export class LimiterRun implements Announcement {
+  readonly limiter: RunLimiter;
+  /** `undefined` until it has decided, and where it passed the request unasked. */
+  verdict: Verdict | undefined = undefined;
+  /** The rules that took part, and what they asked. */
+  rules: readonly RequestRule[] = [];
+  checks: readonly Check[] = [];
   /** A refused request that `onLimited` let go on. */
   letGo = false;
   /** Its decision is no news for the client (any more). */
   silent = false;
   /** The settling at the end of the request, where it takes time. */
   settling: Promise<void> | undefined = undefined;
+  #ruleRuns: readonly RuleRun[] | undefined = undefined;
+  /** After a settling, in the place of the verdict. */
+  #settled: Decision | undefined = undefined;
 
-  constructor(
-    engine: Engine,
-    scopes: readonly string[],
-    headers: HeaderOptions | undefined,
-    reserves: boolean,
-  ) {
-    this.engine = engine;
-    this.scopes = scopes;
-    this.headers = headers;
-    this.reserves = reserves;
+  constructor(limiter: RunLimiter) {
+    this.limiter = limiter;
   }
 
-  decided(decision: Decision, rules: readonly RuleRun[]): void {
-    this.decision = decision;
-    this.decidedAt = decision.at;
-    this.local = decision.degraded === 'local';
-    this.rules = rules;
-    rules.forEach((run, i) => {
-      run.reading = decision.readings[i];
-    });
-    for (const run of rules) {
-      run.refused = run.reading?.allowed === false;
-      run.taken = decision.allowed && run.reading?.allowed === true && run.item.operation.type !== 'peek';
-      run.charged = run.taken && run.rule.count === 'all';
+  /** @param checks one for each rule; `undefined` for one that is no part of this request */
+  asks(rules: readonly RequestRule[], checks: readonly (Check | undefined)[]): void {
+    if (checks.includes(undefined)) {
+      this.rules = rules.filter((_, i) => checks[i] !== undefined);
+      this.checks = checks.filter(check => check !== undefined);
+    } else {
+      this.rules = rules;
+      this.checks = checks as readonly Check[];
     }
+  }
+
+  /** Made when first asked for: most requests only consume. */
+  get ruleRuns(): readonly RuleRun[] {
+    return (this.#ruleRuns ??= this.#makeRuleRuns());
+  }
+
+  #makeRuleRuns(): RuleRun[] {
+    const { verdict, checks, rules } = this;
+    if (verdict === undefined) return [];
+    return rules.flatMap((rule, i) => {
+      const check = checks[i];
+      return check === undefined ? [] : [new RuleRun(rule, check, verdict.checks[i], verdict.allowed)];
+    });
+  }
+
+  get decision(): Decision | undefined {
+    return this.#settled ?? this.verdict?.decision;
+  }
+
+  /** The store's time of the decision, with which holds are settled and units given back. */
+  get decidedAt(): number {
+    return this.verdict?.at ?? 0;
+  }
+
+  /** The process's own store decided, in place of one that failed: what follows belongs there. */
+  get local(): boolean {
+    return this.verdict?.degraded === 'local';
   }
 
   /** A decision as of now: the latest readings in the place of the earlier ones. */
-  settled(decision: Decision, rules: readonly RuleRun[]): void {
-    if (this.decision === undefined || decision.readings.length === 0) return;
-    rules.forEach((run, i) => {
-      run.reading = forNextRequest(decision.readings[i], run.cost);
+  settled({ checks, at }: Verdict, runs: readonly RuleRun[]): void {
+    const { decision } = this;
+    if (decision === undefined || checks.length === 0) return;
+    runs.forEach((run, i) => {
+      run.reading = forNextRequest(checks[i]?.described, run.cost);
     });
-    const readings = this.rules.flatMap(({ reading }) => reading ?? []);
-    this.decision = { ...this.decision, ...fold(readings, decision.at) };
+    const readings = this.ruleRuns.flatMap(({ reading }) => reading ?? []);
+    this.#settled = { ...decision, ...fold(readings, at) };
     this.silent = false;
   }
 
+  get told(): Told | undefined {
+    return this.silent ? undefined : (this.#settled ?? this.verdict);
+  }
+
+  get headers(): HeaderOptions | undefined {
+    return this.limiter.headers;
+  }
+
   /**
-   * What it has to say to the client; `undefined`: nothing. A rule that waits for the outcome is not what this request is
-   * measured by: of an API whose good tokens have 300 requests, the 120 that bad ones have would be told to everybody.
+   * A rule that waits for the outcome is not what this request is measured by: of an API whose good tokens have 300 requests,
+   * the 120 that bad ones have would be told to everybody.
    */
-  announcement(): Announcement | undefined {
-    const { decision, headers: options, silent, rules } = this;
-    if (decision === undefined || silent) return undefined;
-    if (!decision.allowed || rules.every(({ charged }) => charged)) return { decision, options };
+  get shown(): RuleReading | 'waiting' | undefined {
+    if (this.limiter.countsAll || this.told?.allowed !== true) return undefined;
+    if (this.ruleRuns.every(({ charged }) => charged)) return undefined;
     let shown: RuleReading | undefined;
-    for (const { charged, reading } of rules) {
+    for (const { charged, reading } of this.ruleRuns) {
       if (!charged || reading === undefined || reading.shadow) continue;
       if (shown === undefined || reading.remaining < shown.remaining) shown = reading;
     }
-    return { decision, options, shown: shown ?? 'waiting' };
+    return shown ?? 'waiting';
   }
 }
 
 /**
  * What an effect answers is read for a cost of 0: of a block of a minute in a window of an hour it says "a minute". The
- * client comes back with a request that costs something and must be told when that passes, or he waits as told, is
- * refused again, and starts the next block. For a cost above 1 this is when the first unit fits; more is not known here.
+ * client comes back with a request that costs something and must be told when that passes, or they wait as told, are
+ * refused again, and start the next block. For a cost above 1 this is when the first unit fits; more is not known here.
  */
 function forNextRequest(reading: RuleReading | undefined, cost: number): RuleReading | undefined {
   if (reading === undefined || reading.allowed || cost === 0) return reading;
@@ -128,20 +176,30 @@ export function charges(operation: Operation): boolean {
 
 /** All limiters that a request has met, in order. */
 export class RequestState {
-  readonly runs = new Map<object, LimiterRun>();
+  runs: readonly LimiterRun[] = NO_RUNS;
   /** Where the limiters speak; known as soon as one has run. */
-  response: ServerResponse | undefined;
+  response: ServerResponse | undefined = undefined;
   /** Holds the response while limiters settle; `undefined` where none has anything to settle. */
   heldEnd: HeldEnd | undefined = undefined;
-  #sent: readonly string[] = [];
+  /** The headers set, as {@link setHeaders} tells them. */
+  #set = 0;
+
+  has(limiter: RunLimiter): boolean {
+    for (const run of this.runs) if (run.limiter === limiter) return true;
+    return false;
+  }
+
+  add(run: LimiterRun): void {
+    this.runs = this.runs.length === 0 ? [run] : [...this.runs, run];
+  }
 
   /** The tightest decision so far: refusing before allowing, then the fewest remaining. */
   get decision(): Decision {
     let tightest: Decision | undefined;
-    for (const { decision } of this.runs.values()) {
+    for (const { decision } of this.runs) {
       // One without an enforced rule has nothing to compare, unless it says that the store failed.
       if (decision === undefined || (decision.scope === null && decision.degraded === undefined)) continue;
-      if (tightest === undefined || isTighter(decision, tightest)) tightest = decision;
+      if (tightest === undefined || isTighter(decision, tightest, Infinity)) tightest = decision;
     }
     return tightest ?? unlimited(Date.now());
   }
@@ -150,26 +208,21 @@ export class RequestState {
   writeHeaders(): void {
     const res = this.response;
     if (res === undefined || res.headersSent) return;
-    const headers = mergedHeaders([...this.runs.values()].flatMap(run => run.announcement() ?? []));
-    for (const name of this.#sent) if (!Object.hasOwn(headers, name)) res.removeHeader(name);
-    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-    this.#sent = Object.keys(headers);
+    const before = this.#set;
+    this.#set = setHeaders(res, this.runs);
+    if ((before & ~this.#set) === 0) return;
+    for (const name of namesLeftOut(before, this.#set)) res.removeHeader(name);
   }
 }
 
-/** Ties go to the longer wait, as in the headers; then to the first. */
-function isTighter(a: Decision, b: Decision): boolean {
-  if (a.allowed !== b.allowed) return !a.allowed;
-  const [left, right] = [a.remaining ?? Infinity, b.remaining ?? Infinity];
-  return left === right ? (a.retryAfterMs ?? Infinity) > (b.retryAfterMs ?? Infinity) : left < right;
-}
+const NO_RUNS: readonly LimiterRun[] = [];
 
 /**
  * The state hangs on the request itself, under a symbol that no other name can meet. A WeakMap would leave the request alone
  * altogether, but its entries make every quick garbage collection look at all requests under way. Shared by the ESM and the
  * CommonJS copy: the handler may have loaded the other one.
  */
-const STATE = Symbol.for('limitkeeper.request.v2');
+const STATE = Symbol.for('limitkeeper.request.v3');
 
 export function stateOf(req: IncomingMessage | object): RequestState {
   const holder = req as { [STATE]: RequestState | undefined };

@@ -2,7 +2,8 @@ import type { Request, Response } from 'express';
 import { received, typeError } from '../core/errors.js';
 import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
-import type { BatchItem, Operation } from '../core/operation.js';
+import type { Check } from '../core/check.js';
+import type { Operation } from '../core/operation.js';
 import { HeldEnd } from './hold-end.js';
 import { needsOutcome } from './options.js';
 import type { RequestRule } from './options.js';
@@ -26,7 +27,7 @@ export function hasLooseEnd(rule: RequestRule): boolean {
 
 /** Has this request anything left to settle when it ends? Most have not, and their response is left alone. */
 export function hasLooseEnds(run: LimiterRun): boolean {
-  return run.rules.some(({ rule }) => hasLooseEnd(rule));
+  return run.rules.some(hasLooseEnd);
 }
 
 /**
@@ -71,7 +72,7 @@ function outcomeOf(
   // Another limiter refused: what the request was going to be is not known.
   if (outcome === undefined || isRefusal(res)) return 'ignore';
   const report = (error: unknown): void => {
-    run.engine.events.emit('error', { error, source: 'outcome' });
+    run.limiter.engine.events.emit('error', { error, source: 'outcome' });
   };
   try {
     const result: unknown = outcome(req, res);
@@ -90,22 +91,22 @@ function outcomeOf(
 
 function settle(run: LimiterRun, ending: Ending, refusedElsewhere: boolean): MaybePromise<void> {
   const runs: RuleRun[] = [];
-  const batch: BatchItem[] = [];
-  for (const ruleRun of run.rules) {
+  const checks: Check[] = [];
+  for (const ruleRun of run.ruleRuns) {
     const operation = lastOperation(ruleRun, run, ending, refusedElsewhere);
     // From here on it is the end that has settled, and a handler may only correct it. What was consumed it may still give back.
-    if (!ruleRun.taken || ruleRun.item.operation.type !== 'consume') ruleRun.spent = true;
+    if (!ruleRun.taken || ruleRun.check.operation.type !== 'consume') ruleRun.spent = true;
     if (operation === undefined) continue;
     if (charges(operation)) ruleRun.charged = true;
     runs.push(ruleRun);
-    batch.push({ ...ruleRun.item, operation });
+    checks.push(ruleRun.check.with(operation));
   }
-  if (batch.length === 0) return undefined;
-  const settled = chain(run.engine.effect(batch, run.local), decision => {
-    run.settled(decision, runs);
+  if (checks.length === 0) return undefined;
+  const settled = chain(run.limiter.engine.effect(checks, run.local), verdict => {
+    run.settled(verdict, runs);
     // Where the store failed nothing was charged that could be corrected, also when the local one tells how things stand.
-    const reached = decision.readings.length > 0 && (decision.degraded === undefined || run.local);
-    if (reached) for (const { estimate } of runs) if (estimate) estimate.at = decision.at;
+    const reached = verdict.checks.length > 0 && (verdict.degraded === undefined || run.local);
+    if (reached) for (const { estimate } of runs) if (estimate) estimate.at = verdict.at;
   });
   if (isPromise(settled)) run.settling = settled;
   return settled;
@@ -118,16 +119,16 @@ function lastOperation(
   ending: Ending,
   refusedElsewhere: boolean,
 ): Operation | undefined {
-  const { rule, item, cost } = run;
+  const { rule, check, cost } = run;
   // In shadow mode it would have refused, and then the request would have had no end of its own.
-  if (run.refused && item.rule.shadow) return undefined;
+  if (run.refused && check.shadow) return undefined;
   if (rule.resetOnSuccess && ending === 'success') return { type: 'forgive' };
   if (run.spent) return undefined;
   const actual = unitsOf(run, ending, refusedElsewhere, limiter.letGo);
   if (rule.reserve && counts(run, ending) && !refusedElsewhere && run.actual === undefined) {
     run.estimate = { units: actual, at: undefined };
   }
-  if (run.taken && item.operation.type === 'reserve') {
+  if (run.taken && check.operation.type === 'reserve') {
     return { type: 'settle', at: limiter.decidedAt, held: cost, actual };
   }
   if (actual > 0) return { type: 'charge', units: actual };

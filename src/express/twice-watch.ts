@@ -1,5 +1,6 @@
+import type { Check } from '../core/check.js';
 import { warnOnce } from '../core/warn-once.js';
-import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
+import type { LimiterRun, RequestState } from './request-state.js';
 
 /** Requests that met several limiters and showed nothing: how the application is put together is known by then. */
 const ENOUGH = 1000;
@@ -10,11 +11,11 @@ export class TwiceWatch {
 
   /** Call it when a limiter has decided. */
   observe(run: LimiterRun, state: RequestState): void {
-    if (state.runs.size === 1 || this.#left === 0) return;
+    if (state.runs.length === 1 || this.#left === 0) return;
     this.#left -= 1;
-    for (const other of state.runs.values()) {
-      if (other === run || other.engine.store !== run.engine.store) continue;
-      if (!run.rules.some(rule => other.rules.some(theirs => isSameCounter(rule, theirs)))) continue;
+    for (const other of state.runs) {
+      if (other === run || other.limiter.engine.store !== run.limiter.engine.store) continue;
+      if (!run.checks.some(check => other.checks.some(theirs => isSameCounter(check, theirs)))) continue;
       warnOnce('LIMITKEEPER_SCOPE_COUNTED_TWICE');
       this.#left = 0;
       return;
@@ -22,7 +23,7 @@ export class TwiceWatch {
   }
 }
 
-function isSameCounter({ item: a }: RuleRun, { item: b }: RuleRun): boolean {
+function isSameCounter(a: Check, b: Check): boolean {
   return (
     a.rule.scope === b.rule.scope &&
     a.rule.windowMs === b.rule.windowMs &&
