@@ -13,6 +13,7 @@ export const DEFAULT_IPV6_PREFIX = 56;
  * (`%eth0`) and a port (`1.2.3.4:80`, `[::1]:80`) are dropped.
  */
 export function canonicalAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6_PREFIX): string | undefined {
+  if (isDottedQuad(text)) return text;
   // Most keys are no address; this decides it without a parser. 100: more than an IPv6 address with brackets, zone and port.
   if (text.length > 100 || !/^\[?[\da-f]*[:.]/i.test(text)) return undefined;
   const address = text
@@ -24,6 +25,31 @@ export function canonicalAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6
   const groups = hextets(address.replace(/%.*$/, ''));
   const prefix = isWhole(groups) ? 128 : ipv6Prefix;
   return embeddedIPv4(groups) ?? `${compress(mask(groups, prefix))}/${String(prefix)}`;
+}
+
+/** Is it an IPv4 address as it is usually written? Asked of nearly every request, hence without an expression. */
+function isDottedQuad(text: string): boolean {
+  const { length } = text;
+  if (length < 7 || length > 15) return false;
+  let dots = 0;
+  let digits = 0;
+  let value = 0;
+  for (let i = 0; i < length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code === 46) {
+      if (digits === 0) return false;
+      dots += 1;
+      digits = 0;
+      value = 0;
+    } else {
+      // Neither another character, nor a number above 255, nor one with a leading zero, which some read as octal.
+      if (code < 48 || code > 57 || (digits > 0 && value === 0)) return false;
+      digits += 1;
+      value = 10 * value + code - 48;
+      if (value > 255) return false;
+    }
+  }
+  return dots === 3 && digits > 0;
 }
 
 /** The eight groups of a valid IPv6 address without zone. */

@@ -1,24 +1,27 @@
 import { CELL_VERSION } from '../../core/cell.js';
 import type { Cell } from '../../core/cell.js';
-import type { Block } from '../../core/block.js';
 import type { Check } from '../../core/check.js';
-import type { HashedSubject } from '../../core/operation.js';
+import { decide } from '../../core/decide.js';
 import { BlockLists } from './blocks.js';
 import type { Blocked } from './blocks.js';
 import { blockedAt, counterAt, loadRow, rowShare, rowUntil, saveRow } from './row.js';
+import type { Segment } from './segment.js';
 import { Table } from './table.js';
 
 /** Counters that are compared where one must go. With 16, it is nearly always among the emptiest fifth. */
 const SAMPLE = 16;
 
 /**
- * All that is stored, loaded into the registers of a check and saved from there. Counters and blocks are rows of one table, each kind with room
+ * All that is stored, loaded into the registers of checks and saved from there. Counters and blocks are rows of one table, each kind with room
  * of its own, which the other cannot take.
  */
 export class Cells {
   readonly blocks = new BlockLists();
   readonly #most: number;
   readonly #table: Table;
+  /** Where the counters of the call at hand were found. */
+  readonly #rows: number[] = [];
+  readonly #segments: Segment[] = [];
 
   /** @param most counters, and as many blocks. */
   constructor(most: number) {
@@ -34,27 +37,78 @@ export class Cells {
     return [...this.#table.series.scopes.keys()];
   }
 
-  load(check: Check): void {
-    const { rule, subject } = check;
-    const row = this.#table.find(subject.hash, rule.scope, rule.algorithm, rule.windowMs);
-    if (row >= 0) loadRow(this.#table.segment, row, check);
-    check.block = this.#blocked(subject.hash, rule.scope)?.block;
+  /** Decides by what is stored, and stores what has changed. */
+  decide(checks: readonly Check[], now: number): void {
+    const table = this.#table;
+    for (let i = 0; i < checks.length; i += 1) {
+      const check = checks[i] as Check;
+      const row = this.#find(check);
+      this.#rows[i] = row;
+      this.#segments[i] = table.segment;
+      if (row >= 0) loadRow(table.segment, row, check);
+      if (this.blocks.size > 0) check.block = this.#blocked(check)?.block;
+    }
+    const { moves } = table;
+    decide(checks, now);
+    for (let i = 0; i < checks.length; i += 1) {
+      const check = checks[i] as Check;
+      if (!check.changed) continue;
+      let row = this.#rows[i] ?? -1;
+      if (table.moves === moves) table.segment = this.#segments[i] ?? table.segment;
+      else row = this.#find(check);
+      this.#save(check, row, now);
+    }
   }
 
-  /** Stores what `decide` has changed. */
-  save(check: Check, now: number): void {
-    const { rule, subject, block } = check;
-    if (check.forgotten) this.forget(subject.hash, rule.scope);
-    else this.#saveCounter(check, now);
-    const before = this.#blocked(subject.hash, rule.scope);
-    if (block !== before?.block) this.#saveBlock(subject, rule.scope, block, before, now);
+  #find({ rule, subject }: Check): number {
+    return this.#table.find(subject.hash, rule.scope, rule.algorithm, rule.windowMs);
+  }
+
+  #save(check: Check, row: number, now: number): void {
+    if (check.forgotten) this.forget(check.subject.hash, check.rule.scope);
+    else this.#saveCounter(check, row, now);
+    const blocked = this.#blocked(check);
+    if (check.block !== blocked?.block) this.#saveBlock(check, blocked, now);
+  }
+
+  #saveCounter(check: Check, found: number, now: number): void {
+    const { rule, subject, keepMs } = check;
+    let row = found;
+    if (keepMs === 0) {
+      if (row >= 0) this.#remove(row);
+      return;
+    }
+    if (row < 0) {
+      this.#makeRoom(now);
+      row = this.#table.insert(subject.hash, rule.scope, rule.algorithm, rule.windowMs);
+    }
+    saveRow(this.#table.segment, row, check);
+  }
+
+  #saveBlock({ rule: { scope }, subject, block }: Check, before: Blocked | undefined, now: number): void {
+    if (before !== undefined) this.#removeBlock(before);
+    if (block === undefined) return;
+    const blocked = this.blocks.add(subject, scope, block, before, now);
+    const row = this.#table.insert(subject.hash, scope, 'block');
+    this.#table.segment.setBeside(row, blocked);
+    const { first } = this.blocks;
+    if (this.blocks.size > this.#most && first !== undefined) this.#removeBlock(first);
+  }
+
+  #blocked({ rule, subject }: Check): Blocked | undefined {
+    return this.#blockedIn(subject.hash, rule.scope);
+  }
+
+  #blockedIn(hash: string, scope: string): Blocked | undefined {
+    const row = this.blocks.size === 0 ? -1 : this.#table.find(hash, scope, 'block');
+    return row < 0 ? undefined : blockedAt(this.#table.segment, row);
   }
 
   /** The whole cell. */
   inspect(hash: string, scope: string): Cell | undefined {
     const rows = this.#table.findAll(hash, scope).filter(row => this.#table.seriesOf(row).kind !== 'block');
     const counters = rows.map(row => counterAt(this.#table.segment, row, this.#table.seriesOf(row)));
-    const block = this.#blocked(hash, scope)?.block;
+    const block = this.#blockedIn(hash, scope)?.block;
     if (block !== undefined) return { v: CELL_VERSION, block, counters };
     return counters.length === 0 ? undefined : { v: CELL_VERSION, counters };
   }
@@ -80,42 +134,6 @@ export class Cells {
       if (row < 0) return;
       if (rowUntil(this.#table.segment, row, this.#table.seriesOf(row)) <= now) this.#remove(row);
     }
-  }
-
-  #saveCounter(check: Check, now: number): void {
-    const { rule, subject, keepMs } = check;
-    const { scope, algorithm, windowMs } = rule;
-    let row = this.#table.find(subject.hash, scope, algorithm, windowMs);
-    if (keepMs === 0) {
-      if (row >= 0) this.#remove(row);
-      return;
-    }
-    if (row < 0) {
-      this.#makeRoom(now);
-      row = this.#table.insert(subject.hash, scope, algorithm, windowMs);
-    }
-    saveRow(this.#table.segment, row, check);
-  }
-
-  #saveBlock(
-    subject: HashedSubject,
-    scope: string,
-    block: Block | undefined,
-    before: Blocked | undefined,
-    now: number,
-  ): void {
-    if (before !== undefined) this.#removeBlock(before);
-    if (block === undefined) return;
-    const blocked = this.blocks.add(subject, scope, block, before, now);
-    const row = this.#table.insert(subject.hash, scope, 'block');
-    this.#table.segment.setBeside(row, blocked);
-    const { first } = this.blocks;
-    if (this.blocks.size > this.#most && first !== undefined) this.#removeBlock(first);
-  }
-
-  #blocked(hash: string, scope: string): Blocked | undefined {
-    const row = this.blocks.size === 0 ? -1 : this.#table.find(hash, scope, 'block');
-    return row < 0 ? undefined : blockedAt(this.#table.segment, row);
   }
 
   #removeBlock({ hash, scope }: Blocked): void {

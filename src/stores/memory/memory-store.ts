@@ -2,7 +2,6 @@ import { knownOptions, plainObject, wholeNumber } from '../../core/validate.js';
 import { systemClock } from '../../core/clock.js';
 import type { Clock } from '../../core/clock.js';
 import type { Check } from '../../core/check.js';
-import { decide } from '../../core/decide.js';
 import { isStanding } from '../../core/block.js';
 import { rangeError, received } from '../../core/errors.js';
 import type { BlockEntry, BlockPage, BlockQuery, Store, StoredCell } from '../../core/store.js';
@@ -68,11 +67,8 @@ export class MemoryStore implements Store {
 
   decide(checks: readonly Check[]): number {
     const now = readClock(this.#clock);
-    const cells = this.#cells;
-    cells.sweep(LOOKS * checks.length, now);
-    for (const check of checks) cells.load(check);
-    decide(checks, now);
-    for (const check of checks) if (check.changed) cells.save(check, now);
+    this.#cells.sweep(LOOKS * checks.length, now);
+    this.#cells.decide(checks, now);
     return now;
   }
 

@@ -24,6 +24,8 @@ const PLACES_A_TURN = 32;
 
 export class Table {
   size = 0;
+  /** Counts what moves rows: one that was found is where it was as long as this stands still. */
+  moves = 0;
   /** The one at hand: a row that was found, inserted or drawn is of it until the next one is. */
   segment = new Segment();
   readonly series = new SeriesList();
@@ -69,6 +71,7 @@ export class Table {
     const series = this.series.take(scope, kind, windowMs);
     this.#seek(hash, series.scope.salt);
     this.size += 1;
+    this.moves += 1;
     return this.segment.insert(this.#digest, series.number);
   }
 
@@ -76,6 +79,7 @@ export class Table {
     this.series.release(this.seriesOf(row));
     this.segment.remove(row);
     this.size -= 1;
+    this.moves += 1;
     // Another may have moved up to where the hand stands.
     if (row === this.#handRow && this.segment === this.segments[this.#handSegment]) this.#handRow -= 1;
   }
@@ -91,6 +95,7 @@ export class Table {
         return this.#handRow;
       }
       segment?.fit();
+      this.moves += 1;
       this.#handSegment = segment === undefined ? 0 : this.#handSegment + 1;
       this.#handRow = -1;
     }
