@@ -27,12 +27,12 @@ export type Told = Pick<
 export interface Announcement {
   /** `undefined`: nothing to tell. */
   readonly told: Told | undefined;
-  readonly headers: HeaderOptions | undefined;
+  readonly headers?: HeaderOptions | undefined;
   /**
    * Where it allows, the reading that the `X-RateLimit-*` trio shows in place of the binding one: the tightest of the rules
    * that counted. `waiting`: none has, and the binding one is shown where no other limiter has anything better.
    */
-  readonly shown: RuleReading | 'waiting' | undefined;
+  readonly shown?: RuleReading | 'waiting' | undefined;
 }
 
 /** Where headers go: a response, or a list of them. */
@@ -77,13 +77,18 @@ const HELD_ADVICE_MS = 1000;
  * response.writeHead(decision.allowed ? 200 : 429, decisionHeaders(decision));
  */
 export function decisionHeaders(decision: Decision, options: HeaderOptions = {}): Record<string, string> {
+  return mergedHeaders([{ told: decision, headers: options }]);
+}
+
+/** What {@link setHeaders} would set. */
+export function mergedHeaders(announcements: readonly Announcement[]): Record<string, string> {
   const headers: Record<string, string> = {};
   const sink: HeaderSink = {
     setHeader(name, value) {
       headers[name] = value;
     },
   };
-  setHeaders(sink, [{ told: decision, headers: options, shown: undefined }]);
+  setHeaders(sink, announcements);
   return headers;
 }
 

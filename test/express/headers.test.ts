@@ -288,7 +288,7 @@ describe('several limiters on one response', () => {
   const ip = decided([reading({ scope: 'ip', limit: 120, remaining: 3 })]);
   const refused = decided([refusal({ scope: 'refused', limit: 7, remaining: 5 })]);
   const merge = (...decisions: Decision[]): Record<string, string> =>
-    mergedHeaders(decisions.map(decision => ({ decision })));
+    mergedHeaders(decisions.map(told => ({ told })));
 
   test.each<[string, Decision[], string]>([
     ['the fewest remaining', [token, ip], '120'],
@@ -359,9 +359,9 @@ describe('several limiters on one response', () => {
 
   test('each limiter speaks in the families that are on for it', () => {
     const headers = mergedHeaders([
-      { decision: token, options: { standard: false } },
-      { decision: ip, options: { legacy: false } },
-      { decision: refused, options: false },
+      { told: token, headers: { standard: false } },
+      { told: ip, headers: { legacy: false } },
+      { told: refused, headers: false },
     ]);
     expect(headers).toEqual({
       'X-RateLimit-Limit': '300',

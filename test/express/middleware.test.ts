@@ -239,7 +239,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     };
     await call(await start(look, one(), look, (req, _res, next) => (getRateLimit(req), next()), look));
     const added = (now: readonly string[]) => now.filter(name => !seen[0]!.includes(name));
-    expect(added(seen[1]!)).toEqual(['Symbol(limitkeeper.request.v2)']);
-    expect(added(seen[2]!)).toEqual(['Symbol(limitkeeper.request.v2)']);
+    expect(added(seen[1]!)).toEqual(['Symbol(limitkeeper.request.v3)']);
+    expect(added(seen[2]!)).toEqual(['Symbol(limitkeeper.request.v3)']);
   });
 });
