@@ -6,8 +6,10 @@ import { rangeError, received, typeError } from '../core/errors.js';
 import { checkCost } from '../core/limiter-options.js';
 import type { Operation } from '../core/operation.js';
 import { warnOnce } from '../core/warn-once.js';
-import { charges, stateOf } from './request-state.js';
-import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
+import { stateOf } from './request-state.js';
+import type { LimiterRun, RequestState } from './request-state.js';
+import { charges } from './rule-run.js';
+import type { RuleRun } from './rule-run.js';
 
 /** What a handler can see and do of the rules that its request met. */
 export interface RateLimitHandle {

@@ -29,6 +29,11 @@ export function needsOutcome(rule: RequestRule): boolean {
   return rule.count !== 'all' || rule.resetOnSuccess;
 }
 
+/** Does the end of a request matter to this rule? */
+export function hasLooseEnd(rule: RequestRule): boolean {
+  return rule.reserve || needsOutcome(rule);
+}
+
 /** Does this rule tell clients apart by their addresses alone? */
 export function countsByAddress({ options, template }: RequestRule): boolean {
   return options.keyFn === undefined && template.mode !== 'off';

@@ -14,6 +14,9 @@ export interface Problem {
   readonly 'violated-policies'?: readonly string[];
 }
 
+/** What a refusal says of a decision. */
+type Refused = Pick<Decision, 'reason' | 'scope' | 'readings'>;
+
 export interface ProblemOptions {
   /** A sentence for people. Default: none. */
   readonly detail?: string | undefined;
@@ -36,7 +39,7 @@ const TYPES = 'https://iana.org/assignments/http-problem-types';
  * // { type: 'https://iana.org/assignments/http-problem-types#quota-exceeded', title: …, status: 429,
  * //   detail: 'Please wait a minute.', 'violated-policies': ['api.ip'] }
  */
-export function problemBody(decision: Decision, { detail }: ProblemOptions = {}): Problem {
+export function problemBody(decision: Refused, { detail }: ProblemOptions = {}): Problem {
   const forPeople = detail === undefined ? {} : { detail };
   if (decision.reason === 'unavailable') {
     return {
@@ -55,7 +58,7 @@ export function problemBody(decision: Decision, { detail }: ProblemOptions = {})
   };
 }
 
-function violatedScopes({ readings, scope }: Decision): readonly string[] {
+function violatedScopes({ readings, scope }: Refused): readonly string[] {
   const refusing = readings.filter(reading => !reading.shadow && !reading.allowed);
   if (refusing.length > 0) return refusing.map(reading => reading.scope);
   return scope === null ? [] : [scope];
@@ -66,7 +69,7 @@ function violatedScopes({ readings, scope }: Decision): readonly string[] {
  * a refusal: that the store is away is something else.
  */
 export function errorBody(
-  decision: Decision,
+  decision: Refused,
   message?: string,
 ): { readonly error: string; readonly message?: string } {
   if (decision.reason === 'unavailable') return { error: 'rate_limiter_unavailable' };

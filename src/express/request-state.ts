@@ -1,67 +1,23 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
 import type { Check } from '../core/check.js';
 import { fold, unlimited } from '../core/decision.js';
 import type { Decision, RuleReading } from '../core/decision.js';
-import type { Engine } from '../core/engine.js';
-import type { Operation } from '../core/operation.js';
 import type { Verdict } from '../core/verdict.js';
 import { isTighter, namesLeftOut, setHeaders } from './headers.js';
 import type { Announcement, HeaderOptions, Told } from './headers.js';
 import type { HeldEnd } from './hold-end.js';
 import type { RequestRule } from './options.js';
-
-/** What one rule did in one request, where more than its check is asked for. */
-export class RuleRun {
-  readonly rule: RequestRule;
-  /** As it was asked. */
-  readonly check: Check;
-  readonly cost: number;
-  /** The latest: after the decision, then after whatever the handler or the outcome did. */
-  reading: RuleReading | undefined;
-  /** The decision took the cost: it was consumed, or is on hold. */
-  readonly taken: boolean;
-  /** It counted: the cost was consumed or is on hold for good, or the outcome was charged. */
-  charged: boolean;
-  /** The decision found that this rule refuses (in shadow mode: would). */
-  readonly refused: boolean;
-  /** The real cost, where the handler has settled it. */
-  actual: number | undefined = undefined;
-  /** The hold was settled, or the consumed units were given back: once. */
-  spent = false;
-  /**
-   * What the end of the request charged as an estimate, and the store's time of it (`undefined` while it is under way, and
-   * where the store failed): a handler that learns the real cost later corrects it.
-   */
-  estimate: { readonly units: number; at: number | undefined } | undefined = undefined;
-
-  /** @param decided `undefined` where the store failed and nobody counted */
-  constructor(rule: RequestRule, check: Check, decided: Check | undefined, allowed: boolean) {
-    const { operation } = check;
-    this.rule = rule;
-    this.check = check;
-    this.cost = 'cost' in operation ? operation.cost : 0;
-    this.reading = decided?.described;
-    this.refused = decided?.allowed === false;
-    this.taken = allowed && decided?.allowed === true && operation.type !== 'peek';
-    this.charged = this.taken && rule.count === 'all';
-  }
-}
-
-/** What the limiter of a run is made of; the same for all requests. */
-export interface RunLimiter {
-  readonly engine: Engine;
-  /** All scopes, also of rules that are no part of a request. */
-  readonly scopes: readonly string[];
-  readonly headers: HeaderOptions | undefined;
-  /** Has it a rule with `reserve: true`? */
-  readonly reserves: boolean;
-  /** Does every rule count all requests? Then what is decided is charged. */
-  readonly countsAll: boolean;
-}
+import type { RequestLimiter } from './request-limiter.js';
+import { RuleRun } from './rule-run.js';
 
 /** What one limiter did in one request. */
 export class LimiterRun implements Announcement {
-  readonly limiter: RunLimiter;
+  readonly limiter: RequestLimiter;
+  readonly state: RequestState;
+  readonly req: Request;
+  readonly res: Response;
+  next: NextFunction;
   /** `undefined` until it has decided, and where it passed the request unasked. */
   verdict: Verdict | undefined = undefined;
   /** The rules that took part, and what they asked. */
@@ -77,12 +33,17 @@ export class LimiterRun implements Announcement {
   /** After a settling, in the place of the verdict. */
   #settled: Decision | undefined = undefined;
 
-  constructor(limiter: RunLimiter) {
+  constructor(limiter: RequestLimiter, state: RequestState, req: Request, res: Response, next: NextFunction) {
     this.limiter = limiter;
+    this.state = state;
+    this.req = req;
+    this.res = res;
+    this.next = next;
   }
 
-  /** @param checks one for each rule; `undefined` for one that is no part of this request */
-  asks(rules: readonly RequestRule[], checks: readonly (Check | undefined)[]): void {
+  /** @param checks one for each rule of the limiter; `undefined` for one that is no part of this request */
+  asks(checks: readonly (Check | undefined)[]): void {
+    const { rules } = this.limiter;
     if (checks.includes(undefined)) {
       this.rules = rules.filter((_, i) => checks[i] !== undefined);
       this.checks = checks.filter(check => check !== undefined);
@@ -125,7 +86,7 @@ export class LimiterRun implements Announcement {
     const { decision } = this;
     if (decision === undefined || checks.length === 0) return;
     runs.forEach((run, i) => {
-      run.reading = forNextRequest(checks[i]?.described, run.cost);
+      run.take(checks[i]?.described);
     });
     const readings = this.ruleRuns.flatMap(({ reading }) => reading ?? []);
     this.#settled = { ...decision, ...fold(readings, at) };
@@ -137,7 +98,7 @@ export class LimiterRun implements Announcement {
   }
 
   get headers(): HeaderOptions | undefined {
-    return this.limiter.headers;
+    return this.limiter.options.headers;
   }
 
   /**
@@ -156,24 +117,6 @@ export class LimiterRun implements Announcement {
   }
 }
 
-/**
- * What an effect answers is read for a cost of 0: of a block of a minute in a window of an hour it says "a minute". The
- * client comes back with a request that costs something and must be told when that passes, or they wait as told, are
- * refused again, and start the next block. For a cost above 1 this is when the first unit fits; more is not known here.
- */
-function forNextRequest(reading: RuleReading | undefined, cost: number): RuleReading | undefined {
-  if (reading === undefined || reading.allowed || cost === 0) return reading;
-  return { ...reading, retryAfterMs: reading.moreAfterMs };
-}
-
-/** Does it count units, whatever was held before? */
-export function charges(operation: Operation): boolean {
-  return (
-    (operation.type === 'charge' && operation.units > 0) ||
-    (operation.type === 'settle' && operation.actual > 0)
-  );
-}
-
 /** All limiters that a request has met, in order. */
 export class RequestState {
   runs: readonly LimiterRun[] = NO_RUNS;
@@ -184,7 +127,7 @@ export class RequestState {
   /** The headers set, as {@link setHeaders} tells them. */
   #set = 0;
 
-  has(limiter: RunLimiter): boolean {
+  has(limiter: RequestLimiter): boolean {
     for (const run of this.runs) if (run.limiter === limiter) return true;
     return false;
   }
@@ -224,7 +167,7 @@ const NO_RUNS: readonly LimiterRun[] = [];
  */
 const STATE = Symbol.for('limitkeeper.request.v3');
 
-export function stateOf(req: IncomingMessage | object): RequestState {
+export function stateOf(req: object): RequestState {
   const holder = req as { [STATE]: RequestState | undefined };
   return (holder[STATE] ??= new RequestState());
 }

@@ -30,9 +30,10 @@ export function resolveRules(
   const checks = new Array<MaybePromise<Check | undefined>>(rules.length);
   let isLater = false;
   try {
-    for (let i = 0; i < rules.length; i += 1) {
-      const check = resolveRule(rules[i] as RequestRule, request);
-      checks[i] = check;
+    let i = 0;
+    for (const rule of rules) {
+      const check = resolveRule(rule, request);
+      checks[i++] = check;
       isLater ||= check instanceof Promise;
     }
   } catch (error) {
@@ -40,7 +41,7 @@ export function resolveRules(
     for (const check of checks) if (check instanceof Promise) check.catch(() => undefined);
     throw error;
   }
-  return isLater ? Promise.all(checks) : (checks as Resolved);
+  return isLater ? Promise.all(checks as readonly Promise<Check | undefined>[]) : (checks as Resolved);
 }
 
 /** One request while its rules are resolved. All that count by address share its one subject. */

@@ -1,16 +1,16 @@
-import type { Request, Response } from 'express';
 import { received, typeError } from '../core/errors.js';
 import { chain, isPromise } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../core/maybe-promise.js';
 import type { Check } from '../core/check.js';
 import type { Operation } from '../core/operation.js';
 import { HeldEnd } from './hold-end.js';
-import { needsOutcome } from './options.js';
-import type { RequestRule } from './options.js';
+import { asFailure } from './failure.js';
+import { hasLooseEnd } from './options.js';
 import { isRefusal } from './outcome.js';
-import { charges } from './request-state.js';
-import type { LimiterRun, RequestState, RuleRun } from './request-state.js';
-import type { RateLimitOptions, RequestOutcome } from './types.js';
+import type { LimiterRun, RequestState } from './request-state.js';
+import { charges } from './rule-run.js';
+import type { RuleRun } from './rule-run.js';
+import type { RequestOutcome } from './types.js';
 import { standsForSocket } from './web-socket.js';
 import { warnOnce } from '../core/warn-once.js';
 
@@ -20,11 +20,6 @@ import { warnOnce } from '../core/warn-once.js';
  */
 type Ending = RequestOutcome | 'abandoned';
 
-/** Does the end of a request matter to this rule? */
-export function hasLooseEnd(rule: RequestRule): boolean {
-  return rule.reserve || needsOutcome(rule);
-}
-
 /** Has this request anything left to settle when it ends? Most have not, and their response is left alone. */
 export function hasLooseEnds(run: LimiterRun): boolean {
   return run.rules.some(hasLooseEnd);
@@ -33,17 +28,9 @@ export function hasLooseEnds(run: LimiterRun): boolean {
 /**
  * Settles reservations and outcomes before the response leaves, and lets the headers say how things stand then. However many
  * limiters a response has met, its end is held once, and all of them settle side by side.
- *
- * @param next takes what the end throws after it was held.
  */
-export function settleBeforeEnd(
-  run: LimiterRun,
-  state: RequestState,
-  outcome: RateLimitOptions['outcome'],
-  req: Request,
-  res: Response,
-  next: (error: unknown) => void,
-): void {
+export function settleBeforeEnd(run: LimiterRun): void {
+  const { state, res } = run;
   // Node's own name for it, in place of the 200 of a response that stands for a socket which was let in.
   if (standsForSocket(res) && res.statusCode === 200) res.statusCode = 101;
   state.heldEnd ??= new HeldEnd(res, overlaid => {
@@ -54,25 +41,21 @@ export function settleBeforeEnd(
     };
   });
   state.heldEnd.add(
-    answered => settle(run, answered ? outcomeOf(run, outcome, req, res) : 'abandoned', isRefusal(res)),
-    next,
+    answered => settle(run, answered ? outcomeOf(run) : 'abandoned', isRefusal(res)),
+    error => {
+      run.next(asFailure(error));
+    },
   );
 }
 
-function isRefusing({ decision }: RequestState): boolean {
-  return !decision.allowed;
-}
+const isRefusing = ({ decision }: RequestState): boolean => !decision.allowed;
 
-function outcomeOf(
-  run: LimiterRun,
-  outcome: RateLimitOptions['outcome'],
-  req: Request,
-  res: Response,
-): RequestOutcome {
+function outcomeOf({ limiter, req, res }: LimiterRun): RequestOutcome {
+  const { outcome } = limiter.options;
   // Another limiter refused: what the request was going to be is not known.
   if (outcome === undefined || isRefusal(res)) return 'ignore';
   const report = (error: unknown): void => {
-    run.limiter.engine.events.emit('error', { error, source: 'outcome' });
+    limiter.engine.events.emit('error', { error, source: 'outcome' });
   };
   try {
     const result: unknown = outcome(req, res);

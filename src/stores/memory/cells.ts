@@ -40,21 +40,22 @@ export class Cells {
   /** Decides by what is stored, and stores what has changed. */
   decide(checks: readonly Check[], now: number): void {
     const table = this.#table;
-    for (let i = 0; i < checks.length; i += 1) {
-      const check = checks[i] as Check;
+    let loaded = 0;
+    for (const check of checks) {
       const row = this.#find(check);
-      this.#rows[i] = row;
-      this.#segments[i] = table.segment;
+      this.#rows[loaded] = row;
+      this.#segments[loaded++] = table.segment;
       if (row >= 0) loadRow(table.segment, row, check);
       if (this.blocks.size > 0) check.block = this.#blocked(check)?.block;
     }
     const { moves } = table;
     decide(checks, now);
-    for (let i = 0; i < checks.length; i += 1) {
-      const check = checks[i] as Check;
+    let saved = -1;
+    for (const check of checks) {
+      saved += 1;
       if (!check.changed) continue;
-      let row = this.#rows[i] ?? -1;
-      if (table.moves === moves) table.segment = this.#segments[i] ?? table.segment;
+      let row = this.#rows[saved] ?? -1;
+      if (table.moves === moves) table.segment = this.#segments[saved] ?? table.segment;
       else row = this.#find(check);
       this.#save(check, row, now);
     }
