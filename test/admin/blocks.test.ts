@@ -110,7 +110,7 @@ describe('GET /blocks', () => {
     const inner = new MemoryStore();
     let asked = 0;
     const endless: Store = Object.assign(Object.create(inner) as MemoryStore, {
-      apply: inner.apply.bind(inner),
+      decide: inner.decide.bind(inner),
       inspect: inner.inspect.bind(inner),
       blocked: async ({ cursor = '0', count = 100 }: BlockQuery = {}) => {
         asked += 1;

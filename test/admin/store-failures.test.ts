@@ -1,6 +1,6 @@
 import type supertest from 'supertest';
 import { createLimiter, MemoryStore } from '../../src/index.js';
-import type { Store } from '../../src/index.js';
+import type { Check, Store } from '../../src/index.js';
 import { adminApp } from '../support/admin.js';
 import type { AdminApp } from '../support/admin.js';
 
@@ -15,7 +15,7 @@ function broken(
     return store.how === 'hangs' ? new Promise(() => {}) : Promise.resolve().then(work);
   };
   return Object.assign(store, {
-    apply: (batch: never) => call(() => inner.apply(batch)),
+    decide: (checks: readonly Check[]) => call(() => inner.decide(checks)),
     inspect: (hash: string) => call(() => inner.inspect(hash)),
     reset: (hash: string, scope?: string) => call(() => inner.reset(hash, scope)),
     blocked: (query?: object) => call(() => inner.blocked(query)),

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { usedIn } from '../../src/algorithms/index.js';
 import { decideCells } from '../../src/core/decide-cells.js';
+import { Check } from '../../src/core/check.js';
 import type { Cell } from '../../src/core/cell.js';
 import type { Operation } from '../../src/core/operation.js';
 import { LOOK } from '../../src/core/operation.js';
@@ -162,23 +163,21 @@ describe('nothing changes', () => {
         let now = 1_764_585_780_000;
         for (const [cost, wait] of calls) {
           now += wait;
-          const batch = rules.map(rule => ({
-            rule,
-            subject: subject('alice'),
-            operation: { type: 'consume', cost } as const,
-          }));
-          const outcome = decideCells(batch, cells, now);
-          const alone = batch.map((item, i) => decideCells([item], [cells[i]], now));
-          const isAllowed = alone.every(({ readings }) => readings[0]!.allowed);
-          expect(outcome.readings.map(({ reason }) => reason)).toEqual(
-            alone.map(({ readings }) => readings[0]!.reason),
-          );
-          outcome.cells.forEach((cell, i) => {
-            // Allowed: each as if it were alone. Refused: only who refuses for its limit changes, and then as if alone.
-            const mayChange = isAllowed || alone[i]!.readings[0]!.reason === 'limit';
-            expect(cell).toEqual(mayChange ? alone[i]!.cells[0] : cells[i]);
+          const checks = rules.map(rule => new Check(rule, subject('alice'), { type: 'consume', cost }));
+          const after = decideCells(checks, cells, now);
+          const alone = checks.map((asked, i) => {
+            const check = asked.with(asked.operation);
+            const [cell] = decideCells([check], [cells[i]], now);
+            return { check, cell };
           });
-          cells = outcome.cells;
+          const isAllowed = alone.every(({ check }) => check.allowed);
+          expect(checks.map(({ reason }) => reason)).toEqual(alone.map(({ check }) => check.reason));
+          after.forEach((cell, i) => {
+            // Allowed: each as if it were alone. Refused: only who refuses for its limit changes, and then as if alone.
+            const mayChange = isAllowed || alone[i]!.check.reason === 'limit';
+            expect(cell).toEqual(mayChange ? alone[i]!.cell : cells[i]);
+          });
+          cells = after;
         }
       }),
       runs(150),

@@ -1,5 +1,7 @@
+import { Check } from '../../src/core/check.js';
 import type { FailMode, LimiterEvents } from '../../src/core/events.js';
 import type { Limiter } from '../../src/core/limiter.js';
+import { hashSubject } from '../../src/core/subject.js';
 import { limiterOn, limiterWithFaults } from '../support/limiters.js';
 import type { Fault } from '../support/faulty-store.js';
 import { sleep } from '../support/time.js';
@@ -35,7 +37,7 @@ const faults: [string, Fault][] = [
   ['throws', 'throws'],
   ['rejects', 'rejects'],
   ['hangs', 'hangs'],
-  ['answers nonsense', { answers: { readings: [{}] } }],
+  ['answers nonsense', { answers: () => ({ readings: [{}] }) }],
 ];
 
 describe.each(['open', 'closed'] as const)('fail mode %s', failMode => {
@@ -208,10 +210,11 @@ describe('fail mode local', () => {
     const { decision } = await limiter.reserve('alice');
     const news = storeNews(limiter);
     store.fault = 'rejects';
-    const [one, two] = await itemsOf(limiter, 'alice');
-    const after = await limiter.engine.effect([
-      { ...one!, operation: { type: 'settle', at: decision.at, held: 1, actual: 5 } },
-      { ...two!, operation: { type: 'charge', units: 2 } },
+    const [one, two] = limiter.rules;
+    const alice = hashSubject('alice', limiter.hashing);
+    const { decision: after } = await limiter.engine.effect([
+      new Check(one!, alice, { type: 'settle', at: decision.at, held: 1, actual: 5 }),
+      new Check(two!, alice, { type: 'charge', units: 2 }),
     ]);
     expect(after.readings.map(({ remaining }) => remaining)).toEqual([5, 3]);
     expect(after.degraded).toBe('local');
@@ -226,11 +229,6 @@ describe('fail mode local', () => {
     expect(performance.now() - start).toBeLessThan(4 * TIMEOUT);
   });
 });
-
-async function itemsOf(limiter: Limiter, subject: string) {
-  const { hashSubject } = await import('../../src/core/subject.js');
-  return limiter.rules.map(rule => ({ rule, subject: hashSubject(subject, limiter.hashing) }));
-}
 
 describe('what listeners hear of the store', () => {
   test.each(['open', 'closed', 'local'] as FailMode[])(

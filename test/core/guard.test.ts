@@ -1,12 +1,16 @@
 import vm from 'node:vm';
 import { Guard } from '../../src/core/guard.js';
-import type { Answer } from '../../src/core/guard.js';
-import type { MaybePromise } from '../../src/core/maybe-promise.js';
-import type { Batch } from '../../src/core/operation.js';
+import { Check } from '../../src/core/check.js';
+import type { LimitkeeperError } from '../../src/core/errors.js';
+import type { Sequel } from '../../src/core/guard.js';
+import type { Reading } from '../../src/core/decision.js';
+import type { Operation } from '../../src/core/operation.js';
 import { RuleTemplate } from '../../src/core/rule.js';
-import type { BatchResult, Store } from '../../src/core/store.js';
+import type { Store } from '../../src/core/store.js';
 import { hashSubject } from '../../src/core/subject.js';
 import { MemoryStore } from '../../src/stores/memory/memory-store.js';
+import { FakeClock } from '../../src/testing/fake-clock.js';
+import { NOON } from '../support/decisions.js';
 import { FaultyStore } from '../support/faulty-store.js';
 import type { Fault } from '../support/faulty-store.js';
 import { blockLoop, sleep } from '../support/time.js';
@@ -15,27 +19,41 @@ const TIMEOUT = 60;
 
 const rule = new RuleTemplate({ scope: 'a' }).at({ limit: 100, windowSec: 60 });
 const subject = hashSubject('alice', {});
-const batch: Batch = [{ rule, subject, operation: { type: 'consume', cost: 1 } }];
-const look: Batch = [{ rule, subject, operation: { type: 'peek', cost: 0 } }];
+const checkOf = (operation: Operation): Check => new Check(rule, subject, operation);
+/** One request: each call has checks of its own. */
+const asked = (): Check[] => [checkOf({ type: 'consume', cost: 1 })];
 
 function guarded({ isAsync = true, timeoutMs = TIMEOUT } = {}) {
   const memory = new MemoryStore();
   const store = new FaultyStore(memory, { isAsync });
   const guard = new Guard(store, timeoutMs);
-  return { memory, store, guard, left: () => memory.apply(look).readings[0]?.remaining };
+  return { memory, store, guard, left: () => leftIn(memory) };
 }
 
+function leftIn(memory: MemoryStore): number {
+  const look = checkOf({ type: 'peek', cost: 0 });
+  memory.decide([look]);
+  return look.remaining;
+}
+
+type Answer =
+  | { readonly ok: true; readonly checks: readonly Check[]; readonly at: number }
+  | { readonly ok: false; readonly error: LimitkeeperError };
+
 /** The guard's answer as it is. */
-const asIs = (answer: Answer): Answer => answer;
+const asIs: Sequel<Answer> = {
+  answered: (checks, at) => ({ ok: true, checks, at }),
+  failed: (_checks, error) => ({ ok: false, error }),
+};
 
 const codeOf = (answer: Answer) => (answer.ok ? 'ok' : answer.error.code);
 
 const atOnce = (guard: Guard, n: number): Promise<Answer[]> =>
-  Promise.all(Array.from({ length: n }, async () => guard.run(batch, asIs)));
+  Promise.all(Array.from({ length: n }, async () => guard.run(asked(), asIs)));
 
 async function codes(guard: Guard, n: number): Promise<string[]> {
   const seen: string[] = [];
-  for (let i = 0; i < n; i += 1) seen.push(codeOf(await guard.run(batch, asIs)));
+  for (let i = 0; i < n; i += 1) seen.push(codeOf(await guard.run(asked(), asIs)));
   return seen;
 }
 
@@ -51,18 +69,19 @@ afterEach(async () => {
 
 describe('an answer is a value', () => {
   test('at once from a store that answers at once, later from another', async () => {
-    const sync = guarded({ isAsync: false }).guard.run(batch, asIs);
-    expect(sync).toMatchObject({ ok: true, result: { readings: [{ remaining: 99 }] } });
-    const later = guarded().guard.run(batch, asIs);
+    const sync = guarded({ isAsync: false }).guard.run(asked(), asIs);
+    expect(sync).toMatchObject({ ok: true, checks: [{ remaining: 99 }] });
+    const later = guarded().guard.run(asked(), asIs);
     expect(later).toBeInstanceOf(Promise);
-    expect(await later).toMatchObject({ ok: true, result: { readings: [{ remaining: 99 }] } });
+    expect(await later).toMatchObject({ ok: true, checks: [{ remaining: 99 }] });
   });
 
   test('the store is told how long we wait', async () => {
     const store = new MemoryStore();
-    const apply = jest.spyOn(store, 'apply');
-    await new Guard(store, 123).run(batch, asIs);
-    expect(apply).toHaveBeenCalledWith(batch, 123);
+    const decide = jest.spyOn(store, 'decide');
+    const checks = asked();
+    await new Guard(store, 123).run(checks, asIs);
+    expect(decide).toHaveBeenCalledWith(checks, 123);
   });
 });
 
@@ -74,7 +93,7 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     for (const isAsync of [true, false]) {
       const { guard, store } = guarded({ isAsync });
       store.fault = fault;
-      const answer = await guard.run(batch, asIs);
+      const answer = await guard.run(asked(), asIs);
       if (answer.ok) throw new Error('it was taken for an answer');
       expect(answer.error).toMatchObject({
         code: 'ERR_LIMITKEEPER_STORE',
@@ -84,45 +103,83 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     }
   });
 
-  const sound = new MemoryStore().apply(batch);
-  const [reading] = sound.readings;
+  const SOUND: Reading = {
+    scope: 'a',
+    allowed: true,
+    reason: 'ok',
+    limit: 100,
+    remaining: 99,
+    retryAfterMs: 0,
+    moreAfterMs: 60_000,
+    resetAfterMs: 60_000,
+  };
+  /** Leaves a reading with what differs, and answers `at`. */
+  const leaves =
+    (differs: Readonly<Record<string, unknown>>, at: unknown = NOON) =>
+    (checks: readonly Check[]): unknown => {
+      for (const check of checks) check.take({ ...SOUND, ...(differs as Partial<Reading>) });
+      return at;
+    };
 
-  test.each<[string, unknown]>([
-    ['nothing', undefined],
-    ['null', null],
-    ['a number', 1],
-    ['the answer of Redis', 'OK'],
-    ['an empty object', {}],
-    ['no readings', { ...sound, readings: undefined }],
-    ['too few readings', { ...sound, readings: [] }],
-    ['too many readings', { ...sound, readings: [reading, reading] }],
-    ['a reading that is none', { ...sound, readings: [undefined] }],
-    ['a reading of null', { ...sound, readings: [null] }],
-    ['an empty reading', { ...sound, readings: [{}] }],
-    ['allowed as a number', { ...sound, readings: [{ ...reading, allowed: 1 }] }],
-    ['no remaining', { ...sound, readings: [{ ...reading, remaining: undefined }] }],
-    ['a limit of NaN', { ...sound, readings: [{ ...reading, limit: NaN }] }],
-    ['a wait as text', { ...sound, readings: [{ ...reading, retryAfterMs: '0' }] }],
-    ['no wait', { ...sound, readings: [{ ...reading, resetAfterMs: undefined }] }],
-    ['a wait of NaN', { ...sound, readings: [{ ...reading, moreAfterMs: NaN }] }],
-    ['no time', { ...sound, at: undefined }],
-    ['a time that is none', { ...sound, at: NaN }],
-    ['a broken time', { ...sound, at: 1.5 }],
-    ['no list of blocks', { ...sound, blockStarted: undefined }],
+  test('what the faults below are made of is sound', async () => {
+    const { guard, store } = guarded();
+    store.fault = { answers: leaves({}) };
+    expect(await guard.run(asked(), asIs)).toMatchObject({ ok: true, at: NOON, checks: [{ remaining: 99 }] });
+  });
+
+  test.each<[string, (checks: readonly Check[]) => unknown]>([
+    ['nothing', leaves({}, undefined)],
+    ['null', leaves({}, null)],
+    ['true', leaves({}, true)],
+    ['the answer of Redis', leaves({}, 'OK')],
+    ['an empty object', leaves({}, {})],
+    ['the time as text', leaves({}, String(NOON))],
+    ['the time as a big integer', leaves({}, BigInt(NOON))],
+    ['a date', leaves({}, new Date(NOON))],
+    ['a time that is none', leaves({}, NaN)],
+    ['a broken time', leaves({}, 1.5)],
+    ['no end of time', leaves({}, Infinity)],
+    ['a time without a reading', () => NOON],
+    ['nothing at all', () => undefined],
+    [
+      'an empty reading',
+      checks => (
+        checks.forEach(check => {
+          check.take({} as Reading);
+        }),
+        NOON
+      ),
+    ],
+    ['no reason', leaves({ reason: undefined })],
+    ['a reason as a number', leaves({ reason: 1 })],
+    ['a reason that there is not', leaves({ reason: 'unavailable' })],
+    ['no remaining', leaves({ remaining: undefined })],
+    ['a remaining of null', leaves({ remaining: null })],
+    ['a remaining of NaN', leaves({ remaining: NaN })],
+    ['a remaining without end', leaves({ remaining: Infinity })],
+    ['a negative remaining', leaves({ remaining: -1 })],
+    ['remaining as text', leaves({ remaining: '5' })],
+    ['a wait as text', leaves({ retryAfterMs: '0' })],
+    ['no wait', leaves({ resetAfterMs: undefined })],
+    ['a wait of NaN', leaves({ moreAfterMs: NaN })],
+    ['a wait of NaN until the next try', leaves({ retryAfterMs: NaN })],
+    ['a wait without end', leaves({ resetAfterMs: Infinity })],
   ])('it answers %s', async (_what, answers) => {
     for (const isAsync of [true, false]) {
       const { guard, store } = guarded({ isAsync });
       store.fault = { answers };
-      const answer = await guard.run(batch, asIs);
+      const answer = await guard.run(asked(), asIs);
       if (answer.ok) throw new Error('it was taken for an answer');
       expect(answer.error).toMatchObject({
         code: 'ERR_LIMITKEEPER_STORE',
-        message: expect.stringContaining('{ at, readings, blockStarted }'),
+        message: expect.stringContaining(
+          'it must answer the time, Unix ms, and leave a whole reading in each of 1 checks',
+        ),
       });
     }
   });
 
-  test.each<[string, () => unknown, string]>([
+  test.each<[string, (checks: readonly Check[]) => unknown, string]>([
     [
       'rejects with a text',
       () => ({ then: (_: unknown, reject: (reason: unknown) => void) => reject('gone') }),
@@ -144,12 +201,15 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     ],
     [
       'answers a thenable that calls back at once, twice',
-      () => ({
-        then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => {
-          resolve(sound);
-          reject(new Error('after all'));
-        },
-      }),
+      checks => (
+        leaves({})(checks),
+        {
+          then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => {
+            resolve(NOON);
+            reject(new Error('after all'));
+          },
+        }
+      ),
       'ok',
     ],
     [
@@ -157,15 +217,15 @@ describe('whatever a store does becomes an error with a code, and never a throw 
       () => Object.defineProperty({}, 'then', { get: () => assertNever() }),
       'ERR_LIMITKEEPER_STORE',
     ],
-  ])('it %s', async (_what, apply, code) => {
-    const store = Object.assign(new MemoryStore(), { apply }) as unknown as Store;
-    expect(codeOf(await new Guard(store, TIMEOUT).run(batch, asIs))).toBe(code);
+  ])('it %s', async (_what, decide, code) => {
+    const store = Object.assign(new MemoryStore(), { decide }) as unknown as Store;
+    expect(codeOf(await new Guard(store, TIMEOUT).run(asked(), asIs))).toBe(code);
   });
 
   test('an error of another realm keeps its message', async () => {
     const store = new MemoryStore();
-    store.apply = () => vm.runInNewContext('throw new TypeError("socket hang up")') as never;
-    const answer = await new Guard(store, TIMEOUT).run(batch, asIs);
+    store.decide = () => vm.runInNewContext('throw new TypeError("socket hang up")') as never;
+    const answer = await new Guard(store, TIMEOUT).run(asked(), asIs);
     expect(answer).toMatchObject({ error: { message: expect.stringContaining('socket hang up') } });
   });
 });
@@ -177,22 +237,23 @@ function assertNever(): never {
 describe('what cannot even be read is a failure, and a probe that meets it ends', () => {
   const revoked = Proxy.revocable({}, {});
   revoked.revoke();
-  const unreadable = (name: string): object => Object.defineProperty({}, name, { get: () => assertNever() });
+  const makeUnreadable = (value: object, name: string): object =>
+    Object.defineProperty(value, name, { get: () => assertNever() });
 
-  test.each<[string, () => unknown]>([
-    ['an answer with readings that throw', () => unreadable('readings')],
-    [
-      'an answer whose repeated throws',
-      () =>
-        Object.defineProperty({ ...new MemoryStore().apply(batch) }, 'repeated', {
-          get: () => assertNever(),
-        }),
-    ],
+  test.each<[string, (checks: readonly Check[]) => unknown]>([
+    ...(['remaining', 'repeated'] as const).map((name): [string, (checks: readonly Check[]) => unknown] => [
+      `a check whose ${name} throws`,
+      checks => {
+        const at = new MemoryStore().decide(checks);
+        for (const check of checks) makeUnreadable(check, name);
+        return at;
+      },
+    ]),
     ['an answer that is a revoked proxy', () => revoked.proxy],
     [
       'an error whose message throws',
       () => {
-        throw unreadable('message') as Error;
+        throw makeUnreadable({}, 'message') as Error;
       },
     ],
     [
@@ -205,9 +266,9 @@ describe('what cannot even be read is a failure, and a probe that meets it ends'
     for (const isAsync of [false, true]) {
       const memory = new MemoryStore();
       let isOdd = true;
-      const plain = (items: Batch): unknown => (isOdd ? odd() : memory.apply(items));
-      const apply = isAsync ? (items: Batch) => Promise.resolve(items).then(plain) : plain;
-      const guard = new Guard(Object.assign(new MemoryStore(), { apply }), TIMEOUT);
+      const plain = (checks: readonly Check[]): unknown => (isOdd ? odd(checks) : memory.decide(checks));
+      const decide = isAsync ? (checks: readonly Check[]) => Promise.resolve(checks).then(plain) : plain;
+      const guard = new Guard(Object.assign(new MemoryStore(), { decide }) as unknown as Store, TIMEOUT);
       expect(await codes(guard, 6)).toEqual([
         ...Array<string>(5).fill('ERR_LIMITKEEPER_STORE'),
         'ERR_LIMITKEEPER_STORE_SUSPENDED',
@@ -226,7 +287,7 @@ describe('the deadline', () => {
     const { guard, store } = guarded();
     store.fault = 'hangs';
     const start = performance.now();
-    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE_TIMEOUT');
+    expect(codeOf(await guard.run(asked(), asIs))).toBe('ERR_LIMITKEEPER_STORE_TIMEOUT');
     const took = performance.now() - start;
     expect(took).toBeGreaterThanOrEqual(TIMEOUT);
     expect(took).toBeLessThan(4 * TIMEOUT);
@@ -235,7 +296,7 @@ describe('the deadline', () => {
   test('a slow answer within it is an answer', async () => {
     const { guard, store, left } = guarded({ timeoutMs: 400 });
     store.fault = { slowMs: 50 };
-    expect(codeOf(await guard.run(batch, asIs))).toBe('ok');
+    expect(codeOf(await guard.run(asked(), asIs))).toBe('ok');
     expect(left()).toBe(99);
   });
 
@@ -249,8 +310,8 @@ describe('the deadline', () => {
     await sleep(10);
     // Neither a success (which would begin the count anew) nor further failures: this is the fifth in a row.
     store.fault = 'rejects';
-    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE');
-    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE_SUSPENDED');
+    expect(codeOf(await guard.run(asked(), asIs))).toBe('ERR_LIMITKEEPER_STORE');
+    expect(codeOf(await guard.run(asked(), asIs))).toBe('ERR_LIMITKEEPER_STORE_SUSPENDED');
   });
 
   test('late rejections do not count as further failures', async () => {
@@ -260,15 +321,15 @@ describe('the deadline', () => {
     store.fault = 'rejects';
     store.thaw();
     await sleep(10);
-    expect(codeOf(await guard.run(batch, asIs))).toBe('ERR_LIMITKEEPER_STORE');
+    expect(codeOf(await guard.run(asked(), asIs))).toBe('ERR_LIMITKEEPER_STORE');
     store.fault = undefined;
-    expect(codeOf(await guard.run(batch, asIs))).toBe('ok');
+    expect(codeOf(await guard.run(asked(), asIs))).toBe('ok');
   });
 
   test('an answer that waits while the process is busy is in time', async () => {
     const { guard, store } = guarded();
     store.fault = { slowMs: 5 };
-    const answer = guard.run(batch, asIs);
+    const answer = guard.run(asked(), asIs);
     blockLoop(4 * TIMEOUT);
     expect(codeOf(await answer)).toBe('ok');
   });
@@ -285,7 +346,7 @@ describe('the breaker', () => {
     expect(store.calls).toBe(5);
     store.fault = { slowMs: 20 };
     await sleep(1050);
-    const probe = guard.run(batch, asIs);
+    const probe = guard.run(asked(), asIs);
     expect(await codes(guard, 3)).toEqual([SUSPENDED, SUSPENDED, SUSPENDED]);
     expect(store.calls).toBe(6);
     expect(codeOf(await probe)).toBe('ok');
@@ -318,12 +379,18 @@ describe('the breaker', () => {
 
   test('answers that are none open it, too', async () => {
     const { guard, store } = guarded({ isAsync: false });
-    store.fault = { answers: undefined };
+    store.fault = { answers: () => undefined };
     expect(await codes(guard, 6)).toEqual([...Array<string>(5).fill(FAILED), SUSPENDED]);
   });
 
   describe('what a store repeats from memory says nothing of whether it lives', () => {
-    const repeated = { answers: { ...new MemoryStore().apply(batch), repeated: true } };
+    const repeated = {
+      answers: (checks: readonly Check[]): number => {
+        const at = new MemoryStore().decide(checks);
+        for (const check of checks) check.repeated = true;
+        return at;
+      },
+    };
 
     test('it ends no row of failures', async () => {
       const { guard, store } = guarded({ isAsync: false });
@@ -358,9 +425,10 @@ describe('the breaker', () => {
   });
 });
 
-test('a sound result passes as the very object that the store answered', () => {
-  const result = { ...new MemoryStore().apply(batch) };
-  const store = Object.assign(new MemoryStore(), { apply: (): MaybePromise<BatchResult> => result });
-  const answer = new Guard(store, TIMEOUT).run(batch, asIs);
-  expect((answer as Extract<Answer, { ok: true }>).result).toBe(result);
+test('the very checks that were asked go on, with the time that the store answered', () => {
+  const clock = new FakeClock(NOON);
+  const checks = asked();
+  const answer = new Guard(new MemoryStore({ clock }), TIMEOUT).run(checks, asIs) as Answer & { ok: true };
+  expect(answer.checks).toBe(checks);
+  expect(answer.at).toBe(NOON);
 });

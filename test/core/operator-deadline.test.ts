@@ -6,7 +6,7 @@ const never = (): Promise<never> => new Promise(() => undefined);
 
 /** A store on a connection that is frozen. */
 const frozen = (): Store => ({
-  apply: never,
+  decide: never,
   inspect: never,
   reset: never,
   blocked: never,

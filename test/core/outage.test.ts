@@ -110,7 +110,7 @@ describe('L1 a store that is away', () => {
 
   test('whose error comes to light later is warned of again, a minute later', async () => {
     const store: DownStore & { lastError?: Error } = new DownStore();
-    jest.spyOn(store, 'apply').mockImplementation(() => {
+    jest.spyOn(store, 'decide').mockImplementation(() => {
       throw Object.assign(new Error('limitkeeper: no answer.'), { code: 'ERR_LIMITKEEPER_STORE' });
     });
     const limiter = limiterOf(store, 'login');

@@ -6,7 +6,9 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { MemoryStore, rateLimit } from 'limitkeeper';
-import type { Batch, BatchResult, RateLimitHandler } from 'limitkeeper';
+import type { Check, RateLimitHandler } from 'limitkeeper';
+import type { BatchResult } from '../../src/testing/batch.js';
+import { plainBatch, takeResult } from '../support/checks.js';
 import { call, closeServers, EXPRESSES, pause, serve } from '../support/http.js';
 import { RemoteStore } from '../support/stores.js';
 
@@ -26,12 +28,15 @@ class TcpStore extends RemoteStore {
     });
   }
 
-  override apply(batch: Batch): Promise<BatchResult> {
+  override decide(checks: readonly Check[]): Promise<number> {
     this.#calls += 1;
     const id = this.#calls;
-    const plain = batch.map(item => ({ ...item, subject: { hash: item.subject.hash, partHashes: [] } }));
-    this.#socket.write(`${JSON.stringify({ id, batch: plain })}\n`);
-    return new Promise(resolve => this.#waiting.set(id, resolve));
+    this.#socket.write(`${JSON.stringify({ id, batch: plainBatch(checks) })}\n`);
+    return new Promise(resolve => {
+      this.#waiting.set(id, result => {
+        resolve(takeResult(checks, result));
+      });
+    });
   }
 }
 

@@ -134,7 +134,7 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
     await start();
     // Far behind the deadline, also where a crowded machine makes the guard grant it once more.
     const slow = new RemoteStore(new MemoryStore(), 1000);
-    store.apply = slow.apply.bind(slow);
+    store.decide = slow.decide.bind(slow);
     const reply = await call(url);
     expect([reply.status, reply.headers['x-ratelimit-limit']]).toEqual([200, undefined]);
     await pause(1100);

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { algorithms } from '../../src/algorithms/index.js';
 import type { AlgorithmName } from '../../src/algorithms/index.js';
+import { Check } from '../../src/core/check.js';
 import type { Cell } from '../../src/core/cell.js';
 import { decideCells } from '../../src/core/decide-cells.js';
-import { describe as tell, fold } from '../../src/core/decision.js';
+import { fold } from '../../src/core/decision.js';
 import type { Decision } from '../../src/core/decision.js';
 import { RuleTemplate } from '../../src/core/rule.js';
 import type { Rule } from '../../src/core/rule.js';
@@ -23,15 +24,10 @@ class Server {
   }
 
   request(cost: number): Decision {
-    const batch = this.#rules.map(rule => ({
-      rule,
-      subject: this.#subject,
-      operation: { type: 'consume', cost } as const,
-    }));
-    const { readings, cells } = decideCells(batch, this.#cells, this.now);
-    this.#cells = cells;
+    const checks = this.#rules.map(rule => new Check(rule, this.#subject, { type: 'consume', cost }));
+    this.#cells = decideCells(checks, this.#cells, this.now);
     return fold(
-      readings.map((reading, i) => tell(this.#rules[i]!, reading)),
+      checks.map(({ described }) => described),
       this.now,
     );
   }

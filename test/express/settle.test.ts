@@ -272,16 +272,16 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
 
   test('a store that answers nonsense when the outcome is known ends neither the answer nor the process', async () => {
     const store = new RemoteStore(new MemoryStore(), 1);
-    const apply = store.apply.bind(store);
+    const decide = store.decide.bind(store);
     const limiter = failures({ store });
     const app = express();
     app.use(limiter, (_req, res) => {
-      store.apply = () => Promise.resolve(undefined as never);
+      store.decide = () => Promise.resolve(undefined as never);
       res.status(401).send('no');
     });
     const url = await serve(app);
     expect((await call(url)).body).toBe('no');
-    store.apply = apply;
+    store.decide = decide;
     const { abort, gone } = cutShort(url);
     await pause(5);
     abort();

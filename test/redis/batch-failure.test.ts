@@ -1,10 +1,12 @@
 import { Redis } from 'ioredis';
-import type { Batch, BatchItem, HashedSubject, Operation } from '../../src/core/operation.js';
+import type { HashedSubject, Operation } from '../../src/core/operation.js';
 import { RedisStore } from '../../src/stores/redis/index.js';
 import { NOON } from '../support/decisions.js';
 import { startRedis } from '../support/redis/server.js';
 import type { RedisServer } from '../support/redis/server.js';
 import { consume, rule, subject } from '../support/subjects.js';
+import { applyBatch } from '../../src/testing/batch.js';
+import type { Batch, BatchItem } from '../../src/testing/batch.js';
 
 let redis: RedisServer;
 let client: Redis;
@@ -28,7 +30,7 @@ const storeOf = (prefix: string) => new RedisStore({ client, prefix, clock: { no
 /** What is left for each item, or why nothing was decided. */
 async function remaining(store: RedisStore, batch: Batch): Promise<readonly number[] | string> {
   try {
-    return (await store.apply(batch)).readings.map(reading => reading.remaining);
+    return (await applyBatch(store, batch)).readings.map(reading => reading.remaining);
   } catch (error) {
     return String(error);
   }
@@ -65,8 +67,8 @@ describe.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] 
       await redis.call('FLUSHALL');
       const [store, without] = [storeOf('all'), storeOf('sound')];
       for (const each of [store, without]) {
-        await each.apply([on(alice, consume(1))]);
-        await each.apply([on(alice, { type: 'reserve', cost: 2 })]);
+        await applyBatch(each, [on(alice, consume(1))]);
+        await applyBatch(each, [on(alice, { type: 'reserve', cost: 2 })]);
       }
       const [first, second, third, fourth] = [
         [on(alice, consume(1))],
@@ -83,7 +85,7 @@ describe.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] 
       expect(outcomes).toEqual([failed, [6], failed, [4, 9], [5], failed, [5], failed]);
       expect((await scriptCalls()) - calls).toBe(1);
 
-      for (const items of [first, second, third, fourth]) await without.apply(items);
+      for (const items of [first, second, third, fourth]) await applyBatch(without, items);
       for (const { hash } of [alice, bob, nobody]) {
         expect(await store.inspect(hash)).toEqual(await without.inspect(hash));
       }

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
-import type { Batch } from '../../src/core/operation.js';
-import type { BatchResult } from '../../src/core/store.js';
 import { RedisStore } from '../../src/stores/redis/index.js';
 import { MOST_PER_CALL } from '../../src/stores/redis/batcher.js';
 import { stage } from '../support/redis/stage.js';
 import { consume, rule, subject } from '../support/subjects.js';
+import { applyBatch } from '../../src/testing/batch.js';
+import type { Batch, BatchResult } from '../../src/testing/batch.js';
 
 const { onEnd, server } = stage();
 
@@ -20,14 +20,14 @@ async function counted(options: { readonly batching?: boolean } = {}) {
   });
   const store = new RedisStore({ client, ...options });
   // The script is known from now on, and a first decision has been answered.
-  await store.apply(once('first'));
+  await applyBatch(store, once('first'));
   let sent = 0;
   const { sendCommand } = client;
   client.sendCommand = (...args) => {
     sent += 1;
     return sendCommand.apply(client, args);
   };
-  const ask = (batch: Batch): Promise<BatchResult> => Promise.resolve(store.apply(batch));
+  const ask = (batch: Batch): Promise<BatchResult> => Promise.resolve(applyBatch(store, batch));
   return { client, ask, sent: () => sent };
 }
 

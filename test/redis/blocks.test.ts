@@ -8,6 +8,7 @@ import { CLIENTS } from '../support/redis/clients.js';
 import type { OpenClient } from '../support/redis/clients.js';
 import { startRedis } from '../support/redis/server.js';
 import type { RedisServer } from '../support/redis/server.js';
+import { applyBatch } from '../../src/testing/batch.js';
 
 jest.setTimeout(30_000);
 
@@ -75,7 +76,7 @@ describe('the list of blocks', () => {
   });
 
   const operate = (key: string | string[], operation: Operation) =>
-    store.apply([{ rule, subject: hashSubject(key, {}), operation }]);
+    applyBatch(store, [{ rule, subject: hashSubject(key, {}), operation }]);
 
   it('is paged without losing or repeating anybody, whatever the count', async () => {
     const hashes = [];

@@ -9,6 +9,7 @@ import type { OpenClient } from '../support/redis/clients.js';
 import { compareWithDecide } from '../support/redis/compare.js';
 import { startServers, TARGETS } from '../support/redis/targets.js';
 import type { Servers } from '../support/redis/targets.js';
+import { applyBatch } from '../../src/testing/batch.js';
 
 jest.setTimeout(120_000);
 
@@ -104,9 +105,9 @@ describe.each(TARGETS)('the port for $name', ({ kind, open, name }) => {
     const other = new RuleTemplate({ scope: 'b' }).at({ limit: 1, windowSec: 60 });
     const subject = hashSubject(['alice', '203.0.113.7'], {});
     const consume = { type: 'consume', cost: 1 } as const;
-    await store.apply([{ rule, subject, operation: consume }]);
-    await store.apply([{ rule: other, subject, operation: consume }]);
-    await store.apply([{ rule, subject, operation: consume }]);
+    await applyBatch(store, [{ rule, subject, operation: consume }]);
+    await applyBatch(store, [{ rule: other, subject, operation: consume }]);
+    await applyBatch(store, [{ rule, subject, operation: consume }]);
     const cells = await store.inspect(subject.hash);
     expect(cells.map(({ scope }) => scope).sort()).toEqual(['17', 'b']);
     const [alice = ''] = subject.partHashes;

@@ -6,6 +6,7 @@ import { RedisStore } from '../../src/stores/redis/index.js';
 import { CLIENTS } from '../support/redis/clients.js';
 import { startRedis } from '../support/redis/server.js';
 import type { RedisServer } from '../support/redis/server.js';
+import { applyBatch } from '../../src/testing/batch.js';
 
 jest.setTimeout(30_000);
 
@@ -95,7 +96,7 @@ describe('what nobody of us has written', () => {
     await opened.ready;
     const store = new RedisStore({ client: opened.client });
     const verdicts = [];
-    for (let i = 0; i < 2; i++) verdicts.push((await store.apply([consume])).readings[0]?.reason);
+    for (let i = 0; i < 2; i++) verdicts.push((await applyBatch(store, [consume])).readings[0]?.reason);
     expect(verdicts).toEqual(['ok', 'limit']);
     expect(await redis.call('PTTL', key)).toBeGreaterThan(0);
     await store.close();
@@ -107,10 +108,10 @@ describe('what nobody of us has written', () => {
     const opened = CLIENTS[0]!.single({ port: redis.port });
     await opened.ready;
     const store = new RedisStore({ client: opened.client });
-    await store.apply([consume]);
+    await applyBatch(store, [consume]);
     await redis.call('PERSIST', key);
     expect(await redis.call('PTTL', key)).toBe(-1);
-    expect((await store.apply([consume])).readings[0]?.reason).toBe('limit');
+    expect((await applyBatch(store, [consume])).readings[0]?.reason).toBe('limit');
     // A unit of a sliding window fades within two windows.
     expect(await redis.call('PTTL', key)).toBeGreaterThan(100_000);
     expect(await redis.call('PTTL', key)).toBeLessThanOrEqual(120_000);

@@ -241,7 +241,7 @@ describe('a store that fails', () => {
   it('does not undo a request that was counted when only the look at the endpoints fails', async () => {
     const inner = new MemoryStore();
     const store: Store = Object.assign(Object.create(inner) as Store, {
-      apply: inner.apply.bind(inner),
+      decide: inner.decide.bind(inner),
       inspect: () => Promise.reject(new Error('down')),
     });
     expect((await rateApp({ store }).check('42', SEARCH)).body).toMatchObject({ allowed: true, used: 1 });

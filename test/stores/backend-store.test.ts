@@ -5,6 +5,7 @@ import { FakeClock } from '../../src/testing/index.js';
 import { NOON } from '../support/decisions.js';
 import { JsonBackend } from '../support/json-backend.js';
 import { consume, peek, rule, subject } from '../support/subjects.js';
+import { applyBatch } from '../../src/testing/batch.js';
 
 const alice = subject('alice@example.org', '203.0.113.7');
 const item = (operation = consume(1), counted = rule()) => ({ rule: counted, subject: alice, operation });
@@ -12,9 +13,9 @@ const item = (operation = consume(1), counted = rule()) => ({ rule: counted, sub
 test('a transaction that must be repeated counts once', async () => {
   const backend = new JsonBackend(new FakeClock(NOON));
   const store = backendStore(backend);
-  await Promise.all(Array.from({ length: 8 }, async () => store.apply([item()])));
+  await Promise.all(Array.from({ length: 8 }, async () => applyBatch(store, [item()])));
   expect(backend.repeats).toBeGreaterThan(0);
-  expect((await store.apply([item(peek(1))])).readings[0]).toMatchObject({ remaining: 2 });
+  expect((await applyBatch(store, [item(peek(1))])).readings[0]).toMatchObject({ remaining: 2 });
 });
 
 test('an error of the backend reaches the caller, and nothing is tried again', async () => {
@@ -24,7 +25,7 @@ test('an error of the backend reaches the caller, and nothing is tried again', a
     calls += 1;
     throw new Error('no connection');
   };
-  await expect(backendStore(broken).apply([item()])).rejects.toThrow('no connection');
+  await expect(applyBatch(backendStore(broken), [item()])).rejects.toThrow('no connection');
   expect(calls).toBe(1);
 });
 
@@ -58,7 +59,7 @@ describe('what is written', () => {
       clear: scopes => backend.clear(scopes),
       close: () => backend.close(),
     });
-    for (const operation of operations) await store.apply([{ rule: counted, subject: who, operation }]);
+    for (const operation of operations) await applyBatch(store, [{ rule: counted, subject: who, operation }]);
     return seen;
   }
 
@@ -141,14 +142,16 @@ describe('a cell in a form that nobody of this version wrote', () => {
     backend.overwrite({ scope: 's', subjectHash: alice.hash }, json);
     expect(await store.inspect(alice.hash)).toEqual([]);
     expect(await store.blocked()).toEqual({ blocks: [] });
-    expect((await store.apply([item()])).readings[0]).toMatchObject({ allowed: true, remaining: 9 });
-    expect((await store.apply([item()])).readings[0]).toMatchObject({ allowed: true, remaining: 8 });
+    expect((await applyBatch(store, [item()])).readings[0]).toMatchObject({ allowed: true, remaining: 9 });
+    expect((await applyBatch(store, [item()])).readings[0]).toMatchObject({ allowed: true, remaining: 8 });
   });
 
   test('the very form of this version is read', async () => {
     const backend = new JsonBackend(new FakeClock(NOON));
     backend.overwrite({ scope: 's', subjectHash: alice.hash }, JSON.stringify({ v: 1, counters: [counter] }));
-    expect((await backendStore(backend).apply([item()])).readings[0]).toMatchObject({ reason: 'limit' });
+    expect((await applyBatch(backendStore(backend), [item()])).readings[0]).toMatchObject({
+      reason: 'limit',
+    });
   });
 });
 
@@ -160,7 +163,7 @@ test('a page of which no block stands any more is passed over', async () => {
   hashes.sort();
   for (const [i, hash] of hashes.entries()) {
     const operation = { type: 'block', ms: i < 4 ? 1000 : 100_000 } as const;
-    await store.apply([{ rule: rule(), subject: subjectOfHash(hash), operation }]);
+    await applyBatch(store, [{ rule: rule(), subject: subjectOfHash(hash), operation }]);
   }
   clock.advance(1000);
   const page = await store.blocked({ count: 2 });

@@ -1,13 +1,13 @@
 import type { Cell } from '../../src/core/cell.js';
+import type { Check } from '../../src/core/check.js';
 import type { Clock } from '../../src/core/clock.js';
 import { decideCells } from '../../src/core/decide-cells.js';
-import type { Batch } from '../../src/core/operation.js';
-import type { BatchResult } from '../../src/core/store.js';
+import type { SyncStore } from '../../src/core/store.js';
 
 type Keeping = 'as they are' | 'as JSON' | 'only while they are good';
 
 /** `decide` with nothing around it but a map of cells that never forgets: to see its answers alone. */
-export class DecideStore {
+export class DecideStore implements SyncStore {
   readonly cells = new Map<string, Cell>();
   readonly #clock: Clock;
   readonly #keeping: Keeping;
@@ -17,17 +17,17 @@ export class DecideStore {
     this.#keeping = keeping;
   }
 
-  apply(batch: Batch): BatchResult {
+  decide(checks: readonly Check[]): number {
     const now = this.#clock.now();
-    const names = batch.map(({ rule, subject }) => `${subject.hash} ${rule.scope}`);
+    const names = checks.map(({ rule, subject }) => `${subject.hash} ${rule.scope}`);
     const loaded = names.map(name => this.#load(name, now));
-    const { readings, cells, blockStarted } = decideCells(batch, loaded, now);
+    const cells = decideCells(checks, loaded, now);
     names.forEach((name, i) => {
       const cell = cells[i];
       if (cell === undefined) this.cells.delete(name);
       else this.cells.set(name, cell);
     });
-    return { at: now, readings, blockStarted };
+    return now;
   }
 
   inspect(): [] {

@@ -1,4 +1,5 @@
 import type { Cell } from '../../src/core/cell.js';
+import { Check } from '../../src/core/check.js';
 import { decideCells } from '../../src/core/decide-cells.js';
 import type { Operation } from '../../src/core/operation.js';
 import type { Reading } from '../../src/core/decision.js';
@@ -18,9 +19,9 @@ export class Decider {
   }
 
   readonly ask = (operation: Operation, now: number): Reading => {
-    const { readings, cells } = decideCells([{ rule: this.#rule, subject: alice, operation }], [this.cell], now);
-    this.cell = cells[0];
-    return readings[0]!;
+    const check = new Check(this.#rule, alice, operation);
+    [this.cell] = decideCells([check], [this.cell], now);
+    return check.reading;
   };
 
   /** The answer that would come, without its effect. */

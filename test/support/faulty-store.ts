@@ -1,12 +1,16 @@
-import type { Batch } from '../../src/core/operation.js';
-import type { BatchResult, BlockPage, BlockQuery, Store, StoredCell } from '../../src/core/store.js';
+import type { Check } from '../../src/core/check.js';
+import type { BlockPage, BlockQuery, Store, StoredCell } from '../../src/core/store.js';
 
 /**
  * What goes wrong with the next calls: `throws` at once, `rejects` later, `hangs` for ever (until {@link FaultyStore.thaw}),
- * answers only after `slowMs`, or answers something that is no result.
+ * answers only after `slowMs`, or answers (and leaves in the checks) what a store must not.
  */
 export type Fault =
-  'throws' | 'rejects' | 'hangs' | { readonly slowMs: number } | { readonly answers: unknown };
+  | 'throws'
+  | 'rejects'
+  | 'hangs'
+  | { readonly slowMs: number }
+  | { readonly answers: (checks: readonly Check[]) => unknown };
 
 /** A store that fails to order: it stands before a real one, which goes on counting. */
 export class FaultyStore implements Store {
@@ -22,25 +26,25 @@ export class FaultyStore implements Store {
     this.#isAsync = isAsync;
   }
 
-  apply(batch: Batch): BatchResult | Promise<BatchResult> {
+  decide(checks: readonly Check[]): number | Promise<number> {
     this.calls += 1;
     const { fault } = this;
-    if (fault === undefined) return this.#isAsync ? this.#later(batch) : this.#inner.apply(batch);
+    if (fault === undefined) return this.#isAsync ? this.#later(checks) : this.#inner.decide(checks);
     if (fault === 'throws') throw new Error('the disk is full');
     if (fault === 'rejects') return Promise.reject(new Error('connection refused'));
     if (fault === 'hangs') {
       return new Promise((resolve, reject) => {
         this.#frozen.push(() => {
           if (this.fault === 'rejects') reject(new Error('connection lost'));
-          else resolve(this.#inner.apply(batch));
+          else resolve(this.#inner.decide(checks));
         });
       });
     }
     if ('answers' in fault) {
-      const answer = fault.answers as BatchResult;
+      const answer = fault.answers(checks) as number;
       return this.#isAsync ? Promise.resolve(answer) : answer;
     }
-    return new Promise(resolve => setTimeout(() => resolve(this.#inner.apply(batch)), fault.slowMs));
+    return new Promise(resolve => setTimeout(() => resolve(this.#inner.decide(checks)), fault.slowMs));
   }
 
   /** Lets everything that hangs go on: it succeeds, or, where the fault is now `rejects`, fails. */
@@ -68,8 +72,8 @@ export class FaultyStore implements Store {
     return this.#inner.close();
   }
 
-  async #later(batch: Batch): Promise<BatchResult> {
+  async #later(checks: readonly Check[]): Promise<number> {
     await new Promise(setImmediate);
-    return this.#inner.apply(batch);
+    return this.#inner.decide(checks);
   }
 }

@@ -9,6 +9,7 @@ import { FakeClock } from '../../src/testing/fake-clock.js';
 import { NOON } from './decisions.js';
 import { EXPRESSES } from './http.js';
 import type { Express } from './http.js';
+import { applyBatch } from '../../src/testing/batch.js';
 
 export const ADMIN_KEY = 'the admin of the rates';
 export const asAdmin = { 'X-Admin-Key': ADMIN_KEY };
@@ -58,7 +59,7 @@ export const expectProblem = (reply: supertest.Response, status: number): void =
 
 /** What `POST /rate/check` does, without HTTP: for tests with ten thousand users. */
 export function consumeAs(store: MemoryStore, user: string, endpoint = '/a'): void {
-  store.apply([
+  applyBatch(store, [
     {
       rule: ruleOf(endpoint, 10, 60),
       subject: hashSubject(user, {}),

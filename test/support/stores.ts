@@ -1,7 +1,7 @@
 import { MemoryStore } from '../../src/stores/memory/memory-store.js';
 import type { Clock } from '../../src/core/clock.js';
-import type { Batch } from '../../src/core/operation.js';
-import type { BatchResult, BlockPage, Store, StoredCell } from '../../src/core/store.js';
+import type { Check } from '../../src/core/check.js';
+import type { BlockPage, Store, StoredCell } from '../../src/core/store.js';
 import { pause } from './http.js';
 
 type Behaviour = 'answer' | 'hang' | 'reject' | 'throw';
@@ -12,7 +12,7 @@ type Behaviour = 'answer' | 'hang' | 'reject' | 'throw';
  */
 export class RemoteStore implements Store {
   behaviour: Behaviour = 'answer';
-  /** Calls to `apply`, each as the types of its operations, e.g. `['consume reserve', 'settle']`. */
+  /** Calls to `decide`, each as the types of its operations, e.g. `['consume reserve', 'settle']`. */
   readonly asked: string[] = [];
   readonly inner: Store;
   readonly #delay: () => Promise<unknown>;
@@ -22,12 +22,12 @@ export class RemoteStore implements Store {
     this.#delay = typeof delay === 'number' ? () => pause(delay) : delay;
   }
 
-  apply(batch: Batch): Promise<BatchResult> {
-    this.asked.push(batch.map(({ operation }) => operation.type).join(' '));
+  decide(checks: readonly Check[]): Promise<number> {
+    this.asked.push(checks.map(({ operation }) => operation.type).join(' '));
     if (this.behaviour === 'throw') throw new Error('no connection');
     if (this.behaviour === 'hang') return new Promise(() => {});
     if (this.behaviour === 'reject') return this.#delay().then(() => Promise.reject(new Error('read-only')));
-    return this.#delay().then(() => this.inner.apply(batch));
+    return this.#delay().then(() => this.inner.decide(checks));
   }
 
   async inspect(subjectHash: string): Promise<StoredCell[]> {

@@ -3,8 +3,8 @@ import type { HashedSubject, Operation } from '../../src/core/operation.js';
 import type { Reading } from '../../src/core/decision.js';
 import type { Rule, RuleSettings, Plan } from '../../src/core/rule.js';
 import { RuleTemplate } from '../../src/core/rule.js';
-import type { Batch } from '../../src/core/operation.js';
-import type { BatchResult } from '../../src/core/store.js';
+import { applyBatch } from '../../src/testing/batch.js';
+import type { SyncStore } from '../../src/core/store.js';
 
 export const subject = (...parts: string[]): HashedSubject => hashSubject(parts, {});
 
@@ -22,10 +22,10 @@ export function rule(differs: Partial<RuleSettings & Plan> = {}): Rule {
 
 /** One operation on one rule and subject of a store that answers at once. */
 export function one(
-  store: { apply(batch: Batch): BatchResult },
+  store: SyncStore,
   item: { rule: Rule; subject: HashedSubject; operation: Operation },
 ): Reading {
-  return store.apply([item]).readings[0]!;
+  return applyBatch(store, [item]).readings[0]!;
 }
 
 export const consume = (cost: number): Operation => ({ type: 'consume', cost });

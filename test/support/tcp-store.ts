@@ -5,9 +5,10 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Batch } from '../../src/core/operation.js';
-import type { BatchResult } from '../../src/core/store.js';
+import type { Check } from '../../src/core/check.js';
 import { MemoryStore } from '../../src/stores/memory/memory-store.js';
+import type { BatchResult } from '../../src/testing/batch.js';
+import { plainBatch, takeResult } from './checks.js';
 import { FaultyStore } from './faulty-store.js';
 
 /** A store in another process, reached over TCP, which can be frozen and thawed. */
@@ -38,13 +39,14 @@ export class TcpStore extends FaultyStore {
     return new TcpStore(child, socket);
   }
 
-  override apply(batch: Batch): Promise<BatchResult> {
+  override decide(checks: readonly Check[]): Promise<number> {
     this.calls += 1;
     const id = this.calls;
-    const plain = batch.map(item => ({ ...item, subject: { hash: item.subject.hash, partHashes: [] } }));
     return new Promise(resolve => {
-      this.#waiting.set(id, resolve);
-      this.#socket.write(`${JSON.stringify({ id, batch: plain })}\n`);
+      this.#waiting.set(id, result => {
+        resolve(takeResult(checks, result));
+      });
+      this.#socket.write(`${JSON.stringify({ id, batch: plainBatch(checks) })}\n`);
     });
   }
 

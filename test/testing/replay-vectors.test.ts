@@ -81,7 +81,7 @@ describe('a value that differs is reported', () => {
       const store = new MemoryStore({ clock });
       made += 1;
       if (made === 1)
-        store.apply = () => {
+        store.decide = () => {
           throw boom;
         };
       return store;

@@ -9,6 +9,7 @@ import { NOON } from '../../support/decisions.js';
 import { DecideStore } from '../../support/decide-store.js';
 import { ruleFrom, runs, smallRule } from '../../support/sequences.js';
 import { subject } from '../../support/subjects.js';
+import { applyBatch } from '../../../src/testing/batch.js';
 
 const SUBJECTS = ['a', 'b', 'c', 'd', 'e'].map(name => subject(name, 'everyone'));
 const YEAR = 365 * 86_400_000;
@@ -69,7 +70,7 @@ describe('MemoryStore answers as decide over cells that are never forgotten', ()
         for (const { wait: ms, who, which, operation: asked, reset } of sequence) {
           clock.advance(ms);
           const item = { rule: rules[which]!, subject: SUBJECTS[who]!, operation: asked };
-          assert.deepEqual(memory.apply([item]), all.apply([item]));
+          assert.deepEqual(applyBatch(memory, [item]), applyBatch(all, [item]));
           if (reset) {
             const { hash } = SUBJECTS[who]!;
             memory.reset(hash, `s${String(which)}`);
@@ -102,11 +103,11 @@ describe('MemoryStore answers as decide over cells that are never forgotten', ()
           clock.advance(ms);
           const item = { rule: rules[which]!, subject: SUBJECTS[who]!, operation: asked };
           const [before] = memory.inspect(item.subject.hash).filter(({ scope }) => scope === item.rule.scope);
-          const [reading] = memory.apply([item]).readings;
+          const [reading] = applyBatch(memory, [item]).readings;
           const alone = new DecideStore(clock);
           if (before !== undefined) alone.cells.set(`${item.subject.hash} ${item.rule.scope}`, before.cell);
           // What it showed before is what it decided on: nothing alive was swept.
-          assert.deepEqual(reading, alone.apply([item]).readings[0]);
+          assert.deepEqual(reading, applyBatch(alone, [item]).readings[0]);
         }
         expectSwept(memory, clock, rules.length);
       }),
@@ -122,7 +123,7 @@ describe('MemoryStore answers as decide over cells that are never forgotten', ()
         const rules = parts.map((part, i) => ruleFrom({ ...part, scope: `s${String(i)}` }));
         for (const { wait: ms, who, which, operation: asked } of sequence) {
           clock.advance(ms);
-          memory.apply([{ rule: rules[which]!, subject: SUBJECTS[who]!, operation: asked }]);
+          applyBatch(memory, [{ rule: rules[which]!, subject: SUBJECTS[who]!, operation: asked }]);
         }
         expectSwept(memory, clock, rules.length);
       }),
@@ -134,7 +135,7 @@ describe('MemoryStore answers as decide over cells that are never forgotten', ()
   function expectSwept(memory: MemoryStore, clock: FakeClock, scopes: number): void {
     clock.advance(100 * YEAR);
     for (let i = 0; i < SUBJECTS.length * scopes; i += 1) {
-      memory.apply([
+      applyBatch(memory, [
         { rule: ruleFrom({ scope: 'look', limit: 1, windowSec: 1 }), subject: SUBJECTS[0]!, operation: LOOK },
       ]);
     }
@@ -151,7 +152,7 @@ test('a full store keeps the invariants whatever comes', () => {
       for (const { wait: ms, who, operation: asked } of sequence) {
         clock.advance(ms);
         const batch = rules.map(rule => ({ rule, subject: SUBJECTS[who]!, operation: asked }));
-        assert.equal(memory.apply(batch).readings.length, 3);
+        assert.equal(applyBatch(memory, batch).readings.length, 3);
         // As many counters, and as many blocks.
         assert.ok(memory.size <= 2 * maxKeys);
         const cells = SUBJECTS.flatMap(({ hash }) =>

@@ -4,6 +4,7 @@ import { FakeClock } from '../../../src/testing/index.js';
 import { subjectOfHash } from '../../../src/core/subject.js';
 import { NOON } from '../../support/decisions.js';
 import { cheapSubject, consume, one, peek, rule, subject } from '../../support/subjects.js';
+import { applyBatch } from '../../../src/testing/batch.js';
 
 const DAY = 86_400_000;
 const alice = subject('alice');
@@ -37,7 +38,7 @@ describe('bounded', () => {
     let largest = 0;
     for (let i = 0; i < 300_000; i += 1) {
       if (i % 100 === 0) clock.advance(1);
-      store.apply([{ rule: counted, subject: cheapSubject(i), operation: consume(1) }]);
+      applyBatch(store, [{ rule: counted, subject: cheapSubject(i), operation: consume(1) }]);
       largest = Math.max(largest, store.size);
     }
     expect(largest).toBe(5000);
@@ -60,7 +61,7 @@ describe('bounded', () => {
       operation: consume(1),
     }));
     for (let i = 0; i < 3; i += 1)
-      expect(store.apply(batch).readings.map(r => r.allowed)).toEqual([true, true, true]);
+      expect(applyBatch(store, batch).readings.map(r => r.allowed)).toEqual([true, true, true]);
     expect(store.size).toBe(1);
   });
 

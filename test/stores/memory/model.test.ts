@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
 import type { Cell, Counter } from '../../../src/core/cell.js';
-import { decide } from '../../../src/core/decide.js';
+import { Check } from '../../../src/core/check.js';
+import { decideCells } from '../../../src/core/decide-cells.js';
 import { MemoryStore } from '../../../src/stores/memory/memory-store.js';
 import { liveCell } from '../../../src/stores/live-cell.js';
 import { FakeClock } from '../../../src/testing/index.js';
@@ -9,6 +10,7 @@ import { NOON } from '../../support/decisions.js';
 import { ALL_OPERATIONS, ruleFrom, runs, smallRule } from '../../support/sequences.js';
 import { subject } from '../../support/subjects.js';
 import type { Operation } from '../../../src/core/operation.js';
+import { applyBatch, resultOf } from '../../../src/testing/batch.js';
 
 const SUBJECTS = ['a', 'b', 'c', 'd', 'e', 'f'].map(name => subject(name, 'everyone'));
 const DAY = 86_400_000;
@@ -88,14 +90,11 @@ test('against a plain map: each call decides on what the store shows, writes tha
           const rule = rules[made.which]!;
           const asked = { rule, subject: SUBJECTS[made.who]!, operation: operationOf(made, now) };
           const touched = `${asked.subject.hash} ${rule.scope}`;
-          const expected = decide([asked], [before.get(touched)], now);
-          const { readings, blockStarted } = memory.apply([asked]);
-          assert.deepEqual(
-            { readings, blockStarted },
-            { readings: expected.readings, blockStarted: expected.blockStarted },
-          );
+          const check = new Check(rule, asked.subject, asked.operation);
+          const [expected] = decideCells([check], [before.get(touched)], now);
+          assert.deepEqual(applyBatch(memory, [asked]), resultOf([check], now));
 
-          before.set(touched, expected.cells[0]!);
+          before.set(touched, expected!);
           const after = shown(memory);
           let missing = 0;
           let blocksMissing = 0;

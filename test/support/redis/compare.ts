@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { decideCells } from '../../../src/core/decide-cells.js';
+import { Check } from '../../../src/core/check.js';
 import type { Cell } from '../../../src/core/cell.js';
 import { liveCells } from '../../../src/stores/live-cell.js';
 import type { RedisStore } from '../../../src/stores/redis/index.js';
 import { randomly, World } from './random-steps.js';
+import { applyBatch, resultOf } from '../../../src/testing/batch.js';
 
 export interface Comparison {
   /** Makes the store on the clock given. */
@@ -46,29 +48,35 @@ export async function compareWithDecide({
     const played = worlds.map(({ world, cells }) => {
       const batch = world.step();
       const keys = batch.map(({ rule, subject }) => `${subject.hash} ${rule.scope}`);
-      const expected = decideCells(
-        batch,
+      const checks = batch.map(({ rule, subject, operation }) => new Check(rule, subject, operation));
+      const after = decideCells(
+        checks,
         keys.map(key => cells.get(key)),
         now,
       );
-      return { batch, keys, expected, answer: Promise.resolve(store.apply(batch)) };
+      return {
+        batch,
+        keys,
+        after,
+        wanted: resultOf(checks, now),
+        answer: Promise.resolve(applyBatch(store, batch)),
+      };
     });
     const answers = await Promise.all(played.map(({ answer }) => answer));
-    played.forEach(({ batch, keys, expected }, i) => {
+    played.forEach(({ batch, keys, after, wanted }, i) => {
       const { at, readings, blockStarted } = answers[i]!;
       const { world, cells } = worlds[i]!;
-      const wanted = { at: now, readings: expected.readings, blockStarted: expected.blockStarted };
       const given = { at, readings, blockStarted };
       // `expect` costs a millisecond each: only for telling of a difference.
       if (!isDeepStrictEqual(given, wanted)) {
         const where = { round, world: i, seed, batch };
         expect({ ...where, ...given }).toEqual({ ...where, ...wanted });
       }
-      keys.forEach((key, n) => cells.set(key, expected.cells[n]));
+      keys.forEach((key, n) => cells.set(key, after[n]));
       world.took(
         batch,
         now,
-        expected.readings.map(({ allowed }) => allowed),
+        wanted.readings.map(({ allowed }) => allowed),
       );
     });
     if (round % 25 === 0) await compareCells(store, worlds[round % size]!.cells, now);

@@ -1,7 +1,8 @@
-import type { Batch, BatchItem, Operation } from '../../../src/core/operation.js';
+import type { Operation } from '../../../src/core/operation.js';
 import { RuleTemplate } from '../../../src/core/rule.js';
 import type { Plan, RuleSettings } from '../../../src/core/rule.js';
 import { hashSubject } from '../../../src/core/subject.js';
+import type { Batch, BatchItem } from '../../../src/testing/batch.js';
 
 /** A repeatable sequence of whole numbers (mulberry32). */
 export function randomly(seed: number): (below: number) => number {
