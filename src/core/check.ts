@@ -13,6 +13,9 @@ const UNDECIDED = -1;
 /** Never changed: the sliding log makes a list of its own when it counts first. */
 const NO_LOG: number[] = [];
 
+const REASONS: readonly Reason[] = ['ok', 'blocked', 'cost', 'limit', 'held'];
+const isWait = (value: number | null): boolean => value === null || Number.isFinite(value);
+
 /**
  * One rule asked of one subject in one call: the question, the counter as registers, and the answer. A store loads the
  * registers, `decide` works on them and leaves the reading, the store saves what changed. From the middleware to the headers
@@ -87,9 +90,11 @@ export class Check implements Registers, RuleReading {
     return this.rule.shadow;
   }
 
-  /** Has a store left a reading? */
+  /** Has a store left a whole reading? One that a user wrote may leave anything, which must not end as a header of NaN. */
   get isDecided(): boolean {
-    return this.remaining >= 0;
+    const { remaining, reason, retryAfterMs, moreAfterMs, resetAfterMs } = this;
+    if (!Number.isFinite(remaining) || remaining < 0 || !REASONS.includes(reason)) return false;
+    return isWait(retryAfterMs) && isWait(moreAfterMs) && isWait(resetAfterMs);
   }
 
   /** Another operation on the same counter, undecided. */

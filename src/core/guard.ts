@@ -120,7 +120,6 @@ export class Guard {
     });
   }
 
-  /** A store that a user wrote may answer anything; what is no answer must not end as a header that says NaN. */
   #prove(checks: readonly Check[], at: number): void {
     if (!Number.isSafeInteger(at)) throw noResult(checks.length);
     for (const check of checks) if (!check.isDecided) throw noResult(checks.length);
