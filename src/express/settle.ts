@@ -71,6 +71,8 @@ function outcomeOf(
   // Another limiter refused: what the request was going to be is not known.
   if (outcome === undefined || isRefusal(res)) return 'ignore';
   const report = (error: unknown): void => {
+    // Without a word a login whose outcome is async, say, would be guessed at without an end.
+    if (!run.engine.events.has('error')) warnOnce('LIMITKEEPER_OUTCOME_FAILED');
     run.engine.events.emit('error', { error, source: 'outcome' });
   };
   try {
