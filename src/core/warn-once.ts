@@ -18,6 +18,8 @@ const TEXTS = {
     'rateLimit() is called inside a request handler, anew for every request. Call it once when the app starts, and mount what it returns.',
   LIMITKEEPER_HEADERS_SENT_EARLY:
     'the answer that used a limit up could not say so, because a middleware mounted behind rateLimit() (compression, a session) had sent its headers already. The count is right; mount that middleware before rateLimit().',
+  LIMITKEEPER_OUTCOME_FAILED:
+    "the option outcome threw or did not return 'success', 'failure' or 'ignore' (a promise is none of these), so that request was neither counted nor forgiven, and a limit that goes by outcome does not hold where every request ends so. limiter.on('error', listener) tells what it was.",
   LIMITKEEPER_LOGIN_WITHOUT_OUTCOME:
     "loginLimits() has let 20 logins pass, and none of their answers told a wrong password (4xx by default; redirects count as neither), so guesses are not counted. Tell it with the option outcome, which returns 'success' or 'failure'.",
   LIMITKEEPER_LOGIN_BEFORE_BODY_PARSER:

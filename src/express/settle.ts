@@ -55,6 +55,8 @@ function outcomeOf({ limiter, req, res }: LimiterRun): RequestOutcome {
   // Another limiter refused: what the request was going to be is not known.
   if (outcome === undefined || isRefusal(res)) return 'ignore';
   const report = (error: unknown): void => {
+    // Without a word a login whose outcome is async, say, would be guessed at without an end.
+    if (!limiter.engine.events.has('error')) warnOnce('LIMITKEEPER_OUTCOME_FAILED');
     limiter.engine.events.emit('error', { error, source: 'outcome' });
   };
   try {

@@ -58,7 +58,7 @@ export function loginLimits(options: LoginLimitsOptions = {}): LoginLimitsHandle
   const watch = new LoginWatch();
   const nameOf = oncePerRequest(req => {
     const name = readName(email(req));
-    watch.named(req, name !== undefined);
+    watch.named(req, name?.folded !== undefined);
     return name;
   });
   const keysByEmail = options.password?.keyFn === undefined;
@@ -76,7 +76,7 @@ export function loginLimits(options: LoginLimitsOptions = {}): LoginLimitsHandle
       return result === 'success' && !mayForgive(req) ? 'ignore' : result;
     },
   } as const;
-  const rules = loginRules(options, req => nameOf(req)?.folded);
+  const rules = loginRules(options, nameOf);
   const made = (list: readonly NamedRule[]): RateLimitHandler =>
     namingOptions(
       list.map(({ option }) => option),

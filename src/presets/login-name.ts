@@ -5,8 +5,8 @@ import { foldName } from './fold-name.js';
 
 /** The name that a login came with. */
 export interface LoginName {
-  /** Under which it counts. */
-  readonly folded: string;
+  /** Under which it counts; `undefined` where something came that is no text, in which a database may yet find a name. */
+  readonly folded: string | undefined;
   /**
    * It came in its folded form. Any other spelling may be an account of its own, in a database that tells them apart: a
    * login there says nothing of the guesses at the one that it is counted with.
@@ -18,8 +18,11 @@ export function emailInBody(req: Request): unknown {
   return (req.body as { readonly email?: unknown } | null | undefined)?.email;
 }
 
+/** All that came as no text, as one account: a folded name has no capital, so none is spelled so. */
+export const UNREADABLE_NAME = '[Unreadable]';
+
 /**
- * @returns `undefined` where there is no text.
+ * @returns `undefined` where nothing came.
  * @throws TypeError `ERR_LIMITKEEPER_CALLBACK` for a promise.
  */
 export function readName(value: unknown): LoginName | undefined {
@@ -30,7 +33,8 @@ export function readName(value: unknown): LoginName | undefined {
       { option: 'email' },
     );
   }
-  if (typeof value !== 'string') return undefined;
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') return { folded: undefined, asFolded: false };
   const folded = foldName(value);
   return folded === undefined ? undefined : { folded, asFolded: folded === value };
 }

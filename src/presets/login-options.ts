@@ -23,6 +23,7 @@ export interface LoginLimitsOptions extends PresetSettings {
    * `login.password.email`, off by default: wrong passwords for one e-mail from everywhere, 20 in 3,600 s, without a block.
    * No success forgives them. `true`, or numbers of your own. Anybody can use it up for anybody, so it needs an `onLimited`
    * that leaves a way in, such as a captcha; what it costs then is a captcha for whoever is being attacked.
+   * Names that are no text (a list, an object, a number) count as one account.
    */
   readonly account?: boolean | PresetFailureRule;
   /**

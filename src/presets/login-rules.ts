@@ -2,6 +2,8 @@ import type { Request } from 'express';
 import { typeError } from '../core/errors.js';
 import type { RuleOptions } from '../express/types.js';
 import { clientIp } from '../index.js';
+import { UNREADABLE_NAME } from './login-name.js';
+import type { LoginName } from './login-name.js';
 import type { LoginLimitsOptions } from './login-options.js';
 import { changed, optionalRule } from './preset-options.js';
 
@@ -23,7 +25,7 @@ const failures = { ...window, count: 'failures' } as const;
 
 export function loginRules(
   options: LoginLimitsOptions,
-  mailboxOf: (req: Request) => string | undefined,
+  nameOf: (req: Request) => LoginName | undefined,
 ): LoginRules {
   const resolve: NamedRule = {
     option: 'resolve',
@@ -43,7 +45,7 @@ export function loginRules(
   };
   const keyFn = (req: Request): string | [string, string] => {
     const address = clientIp(req, options.ipv6Prefix);
-    const mailbox = mailboxOf(req);
+    const mailbox = nameOf(req)?.folded;
     return mailbox === undefined ? address : [mailbox, address];
   };
   const password: NamedRule = {
@@ -62,7 +64,7 @@ export function loginRules(
       'password',
     ),
   };
-  const wider = [dailyIp(options), account(options, mailboxOf)].filter(rule => rule !== undefined);
+  const wider = [dailyIp(options), account(options, nameOf)].filter(rule => rule !== undefined);
   return {
     oneStep: [resolve, password, ...wider],
     resolve: [resolve],
@@ -81,7 +83,7 @@ function dailyIp({ dailyIp: chosen }: LoginLimitsOptions): NamedRule | undefined
 
 function account(
   { account: chosen, onLimited }: LoginLimitsOptions,
-  mailboxOf: (req: Request) => string | undefined,
+  nameOf: (req: Request) => LoginName | undefined,
 ): NamedRule | undefined {
   const keysByEmail = typeof chosen !== 'object' || chosen.keyFn === undefined;
   const rule = optionalRule(
@@ -90,9 +92,10 @@ function account(
       scope: 'login.password.email',
       limit: 20,
       windowSec: 3600,
-      keyFn: req => mailboxOf(req) ?? '',
-      // A request that names no account is none of it.
-      ...(keysByEmail ? { when: (req: Request) => mailboxOf(req) !== undefined } : {}),
+      keyFn: req => nameOf(req)?.folded ?? UNREADABLE_NAME,
+      // A request that names no account is none of it. One whose name is no text does: drivers and queries read one out of
+      // lists, numbers and objects.
+      ...(keysByEmail ? { when: (req: Request) => nameOf(req) !== undefined } : {}),
     },
     chosen,
     'account',

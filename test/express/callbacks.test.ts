@@ -5,6 +5,7 @@ import type { LimitkeeperError, RateLimitOptions } from 'limitkeeper';
 import { call, closeServers, cutShort, EXPRESSES, pause, serve, until } from '../support/http.js';
 import type { Express, Reply } from '../support/http.js';
 import { RemoteStore } from '../support/stores.js';
+import { forgetWarnings, watchWarnings } from '../support/warnings.js';
 
 afterEach(async () => {
   // Where the process would have died later, Jest fails the test that runs: it must still run then.
@@ -258,6 +259,34 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
       },
     ]);
   });
+
+  test.each([
+    ['throws', () => fail(boom)],
+    ['is async', () => Promise.resolve('failure')],
+  ])(
+    'an outcome that %s, with nobody listening: one warning, for guesses are not counted',
+    async (_what, outcome) => {
+      forgetWarnings();
+      const codes = watchWarnings();
+      const rule = {
+        ...BASE,
+        store: new MemoryStore(),
+        count: 'failures',
+        outcome: outcome as never,
+      } as const;
+      const [silent, heard] = [rateLimit(rule), rateLimit(rule)];
+      heard.limiter.on('error', () => {});
+      const app = express();
+      app.use('/heard', heard, (_req, res) => res.status(401).send('no'));
+      app.use('/silent', silent, (_req, res) => res.status(401).send('no'));
+      const url = await serve(app);
+      await call(`${url}/heard`);
+      expect(codes).toEqual([]);
+      for (let i = 0; i < 7; i += 1) expect((await call(`${url}/silent`)).status).toBe(401);
+      expect(codes).toEqual(['LIMITKEEPER_OUTCOME_FAILED']);
+      jest.restoreAllMocks();
+    },
+  );
 
   test('an error while the client goes away still reaches next once', async () => {
     let fail: (() => void) | undefined;

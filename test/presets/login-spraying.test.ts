@@ -113,6 +113,22 @@ describe.each(['/login', STEP])('S5 at %s, turned on', path => {
     }
   });
 
+  // Where a driver or a query finds the account all the same: `['victim']` in MySQL, `{ $eq: 'victim' }` in MongoDB, a number.
+  test.each<[string, (i: number) => unknown]>([
+    ['a list', () => ['victim@x.y']],
+    ['lists of any length', i => Array.from({ length: 1 + i }, () => 'victim@x.y')],
+    ['an object', () => ({ $eq: 'victim@x.y' })],
+    ['a number', () => 4_917_000],
+    ['all of these in turn', i => [['victim@x.y'], { $in: ['victim@x.y'] }, 7, true][i % 4]],
+  ])('account: %s as the name is no way around it', async (_name, email) => {
+    app = await loginApp({ account: true, onLimited: (_req, res) => void res.json({}) });
+    const seen = [];
+    for (let i = 0; i < 22; i += 1)
+      seen.push((await app.post(path, { email: email(i), password: 'x' }, `203.0.113.${String(i)}`)).status);
+    expect(seen).toEqual([...times(20, 401), 429, 429]);
+    expect((await app.post(path, body('[Unreadable]', RIGHT), '203.0.113.99')).status).toBe(200);
+  });
+
   test('account: a key of one’s own applies without an e-mail, too', async () => {
     app = await loginApp({
       account: { limit: 2, keyFn: req => (req.body as { user: string }).user },
