@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { entries } from './scripts/entries.js';
 
 // A folder named here is a project of its own (`npx jest --selectProjects redis`) from the day it exists;
@@ -49,11 +50,18 @@ const shared = {
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
 };
 
+// Its tests measure what a limiter does within milliseconds while a server is away: nothing else runs beside them.
+const TIMED = 'test/redis/faults';
+
 const ownProjects = OWN_PROJECTS.filter(name => existsSync(new URL(`test/${name}`, import.meta.url)));
+
+const onRedis = { globalSetup: '<rootDir>/test/support/redis/binaries.ts' };
 
 export default {
   // A crowded machine is slow; what must be quick asserts it itself. (Jest reads it here only, not in a project.)
   testTimeout: 30_000,
+  // Most tests wait more than they work: three keep two cores busy.
+  maxWorkers: Math.max(3, availableParallelism() - 1),
   projects: [
     {
       ...shared,
@@ -65,7 +73,16 @@ export default {
       ...shared,
       displayName: name,
       testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
-      ...(name === 'redis' ? { globalSetup: '<rootDir>/test/support/redis/binaries.ts' } : {}),
+      testPathIgnorePatterns: ['/node_modules/', `<rootDir>/${TIMED}/`],
+      ...(name === 'redis' ? onRedis : {}),
     })),
+    // Of the same name, for they are tests of Redis as well.
+    {
+      ...shared,
+      ...onRedis,
+      displayName: 'redis',
+      runner: '<rootDir>/scripts/jest-alone.cjs',
+      testMatch: [`<rootDir>/${TIMED}/**/*.test.ts`],
+    },
   ],
 };

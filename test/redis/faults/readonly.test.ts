@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import type { Redis } from 'ioredis';
-import { createLimiter } from '../../src/index.js';
-import { type ClientKind, clientKind, CLIENTS } from '../support/redis/clients.js';
-import type { RedisServer } from '../support/redis/server.js';
-import { stage } from '../support/redis/stage.js';
+import { createLimiter } from '../../../src/index.js';
+import { type ClientKind, clientKind, CLIENTS } from '../../support/redis/clients.js';
+import type { RedisServer } from '../../support/redis/server.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
 const { onEnd, server, storeOver } = stage();

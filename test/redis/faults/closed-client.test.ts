@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
-import { createLimiter } from '../../src/index.js';
-import { RedisStore } from '../../src/stores/redis/index.js';
-import { freePort } from '../support/redis/processes.js';
-import { stage } from '../support/redis/stage.js';
+import { createLimiter } from '../../../src/index.js';
+import { RedisStore } from '../../../src/stores/redis/index.js';
+import { freePort } from '../../support/redis/processes.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
 const { onEnd, server } = stage();

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import express from 'express';
 import type { AddressInfo } from 'node:net';
-import { createLimiter, rateLimit } from '../../src/index.js';
-import type { EventName } from '../../src/index.js';
-import { CLIENTS } from '../support/redis/clients.js';
-import { stage } from '../support/redis/stage.js';
+import { createLimiter, rateLimit } from '../../../src/index.js';
+import type { EventName } from '../../../src/index.js';
+import { CLIENTS } from '../../support/redis/clients.js';
+import { stage } from '../../support/redis/stage.js';
 
 jest.setTimeout(60_000);
 const { onEnd, server, storeOver } = stage();
