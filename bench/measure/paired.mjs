@@ -1,5 +1,6 @@
 // Paired bursts: in each round every contender runs one burst, in an order that changes, and what it took is divided by what
 // another took in the same round. Told are medians over the rounds, so that a busy machine disturbs all alike.
+import { loaded } from './check.mjs';
 import { median } from './median.mjs';
 
 /**
@@ -25,6 +26,7 @@ export async function paired(runners, { rounds, burst, lanes = 1, gauges = () =>
     next.set(runner, from + burst);
     await runBurst(runner, from, burst, lanes);
   };
+  await loaded;
   // Twice, for the compiler.
   for (const runner of runners) await once(runner);
   for (const runner of runners) await once(runner);
@@ -37,7 +39,6 @@ export async function paired(runners, { rounds, burst, lanes = 1, gauges = () =>
     }
   }
   return {
-    calls: name => (rounds + 2) * (taken.has(name) ? burst : 0),
     /** Median of what one call takes, in µs. */
     each: (name, what) => median(taken.get(name).map(round => round[what])),
     /** Median of the ratios within a round. */
@@ -60,6 +61,8 @@ async function runBurst({ name, run, isRight }, from, calls, lanes) {
 }
 
 async function measured(work, calls, gauges) {
+  // What one contender leaves behind must not be billed to the next.
+  globalThis.gc?.();
   const before = await gauges();
   const cpuBefore = process.cpuUsage();
   const start = process.hrtime.bigint();

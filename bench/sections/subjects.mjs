@@ -1,7 +1,7 @@
 // How the cost of a decision grows with the number of subjects. Each library by itself in a process, paired with itself.
 import { flexible, ours } from '../contenders/limiter.mjs';
 import * as middlewares from '../contenders/middleware.mjs';
-import { checkContender, runnerOf } from '../measure/check.mjs';
+import { checkContender, loaded, runnerOf } from '../measure/check.mjs';
 import { inChild } from '../measure/child.mjs';
 import { paired } from '../measure/paired.mjs';
 import { subjectsOf } from '../measure/requests.mjs';
@@ -44,6 +44,7 @@ async function alone({ alone: name, counts, rounds, burst }) {
   const runners = [];
   for (const count of counts) {
     const runner = { ...runnerOf(contender, subjectsOf(count), count), name: count };
+    await loaded;
     // All of them are there before anything is timed.
     for (let i = 0; i < count; i += 1) await runner.run(i);
     runners.push(runner);
