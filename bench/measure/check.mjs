@@ -45,6 +45,7 @@ export async function checkContender(contender) {
 export async function checkAtOnce(contender) {
   const { name, make, onlyCounts = false } = contender;
   const decide = make(5);
+  await loaded;
   const subject = newcomer();
   const crowd = await Promise.all(Array.from({ length: 64 }, () => verdict(contender, decide(subject))));
   assert.equal(crowd.filter(({ passed }) => passed).length, onlyCounts ? 64 : 5, `${name}: 64 at once`);
