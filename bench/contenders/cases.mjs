@@ -87,9 +87,9 @@ export async function blocked(onLimited) {
 }
 
 export async function blockedByHand() {
-  const middleware = byHand(
-    points => new RateLimiterMemory({ points, duration: HOUR, blockDuration: HOUR }),
-  )(1);
+  const middleware = byHand(points => new RateLimiterMemory({ points, duration: HOUR, blockDuration: HOUR }))(
+    1,
+  );
   await exhaust(middleware, 1);
   return asking('rate-limiter-flexible by hand, blocked', middleware, { isRight: refused, own: false });
 }

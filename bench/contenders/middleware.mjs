@@ -87,11 +87,12 @@ export const oursByKey = limitkeeper(
   { ...LEGACY, ...STANDARD },
 );
 
-export const hit = contender(
-  'hitlimit',
-  limit => hitlimit({ limit, window: '1h' }),
-  { ...LEGACY, 'RateLimit-Limit': /^5$/, 'RateLimit-Remaining': /^4$/, 'RateLimit-Reset': /^\d+$/ },
-);
+export const hit = contender('hitlimit', limit => hitlimit({ limit, window: '1h' }), {
+  ...LEGACY,
+  'RateLimit-Limit': /^5$/,
+  'RateLimit-Remaining': /^4$/,
+  'RateLimit-Reset': /^\d+$/,
+});
 
 export const hitByKey = contender(
   'hitlimit, a function for the key',

@@ -3,7 +3,14 @@ import { rateLimit as expressRateLimit } from 'express-rate-limit';
 import { RedisStore as RateLimitRedis } from 'rate-limit-redis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createLimiter, loadRedisStore, rateLimit } from '../limitkeeper.mjs';
-import { byHand, contender as middlewareContender, expressDraft8, flexible, HOUR, ours } from './middleware.mjs';
+import {
+  byHand,
+  contender as middlewareContender,
+  expressDraft8,
+  flexible,
+  HOUR,
+  ours,
+} from './middleware.mjs';
 
 const RedisStore = await loadRedisStore();
 

@@ -1,11 +1,9 @@
 // What keeps the counters, filled one subject at a time.
-import { createRequire } from 'node:module';
+import FastifyStore from '@fastify/rate-limit/store/LocalStore.js';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { createLimiter, MemoryStore } from '../limitkeeper.mjs';
 import { ask } from '../measure/requests.mjs';
 import * as middlewares from './middleware.mjs';
-
-const FastifyStore = createRequire(import.meta.url)('@fastify/rate-limit/store/LocalStore.js');
 
 /**
  * `open(subjects, windowSec)`: `{ count(subject) }`, which resolves with how often the subject has come.

@@ -35,7 +35,13 @@ export async function paired(runners, { rounds, burst, lanes = 1, gauges = () =>
   for (let round = 0; round < rounds; round += 1) {
     for (let turn = 0; turn < runners.length; turn += 1) {
       const runner = runners[(turn + round) % runners.length];
-      taken.get(runner.name).push(await measured(() => once(runner), burst, () => gauges(runner)));
+      taken.get(runner.name).push(
+        await measured(
+          () => once(runner),
+          burst,
+          () => gauges(runner),
+        ),
+      );
     }
   }
   return {

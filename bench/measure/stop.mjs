@@ -18,7 +18,7 @@ const waited = existsSync(SCHEDSTAT)
  */
 export async function longestStop(call, calls, isOver = () => false) {
   let longest = 0;
-  for (let i = 0; i < calls && !isOver(); ) {
+  for (let i = 0; i < calls && !isOver();) {
     const before = waited();
     let most = 0;
     let start = process.hrtime.bigint();

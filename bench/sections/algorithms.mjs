@@ -14,7 +14,14 @@ const NAMES = ['sliding-window', 'fixed-window', 'token-bucket', 'leaky-bucket',
 async function runnerOf(algorithm) {
   let now = 1e12;
   const store = new MemoryStore({ clock: { now: () => now } });
-  const small = createLimiter({ scope: 'small', algorithm, limit: 5, windowSec: 60, burst: burstOf(algorithm, 5), store });
+  const small = createLimiter({
+    scope: 'small',
+    algorithm,
+    limit: 5,
+    windowSec: 60,
+    burst: burstOf(algorithm, 5),
+    store,
+  });
   for (let i = 0; i < 5; i += 1) assert.equal((await small.consume('somebody')).allowed, true);
   assert.equal((await small.consume('somebody')).allowed, false);
 

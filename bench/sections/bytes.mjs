@@ -18,7 +18,9 @@ export default async function bytes(scale) {
   const each = async (name, count, kind) => {
     const weights = [];
     for (let i = 0; i < (scale.quick ? 1 : 3); i += 1) {
-      weights.push(await inChild(new URL(import.meta.url), { alone: { name, count, kind } }, ['--expose-gc']));
+      weights.push(
+        await inChild(new URL(import.meta.url), { alone: { name, count, kind } }, ['--expose-gc']),
+      );
     }
     return median(weights);
   };

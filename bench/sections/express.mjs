@@ -26,7 +26,9 @@ export default async function expressSection({ rounds, quick }) {
   });
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const load = fork(client, [String(server.address().port)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const load = fork(client, [String(server.address().port)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   const send = async message => {
     load.send(message);
     const [answer] = await once(load, 'message');

@@ -50,7 +50,12 @@ export default async function importSection({ quick }) {
   const times = quick ? 7 : 25;
   const entry = path.join(dist, 'index.cjs');
   const subjects = [
-    { name: 'limitkeeper', own: true, common: entry, module: pathToFileURL(path.join(dist, 'index.js')).href },
+    {
+      name: 'limitkeeper',
+      own: true,
+      common: entry,
+      module: pathToFileURL(path.join(dist, 'index.js')).href,
+    },
     ...PEERS.map(name => ({
       name,
       common: MODULES_ONLY.includes(name) ? undefined : name,

@@ -72,7 +72,9 @@ async function atOnce(redis, contenders, options) {
     contenders.express,
   ];
   const attacker = subjectsOf(ATTACKERS);
-  const { consume, handler } = await contenders.blocked(Array.from({ length: ATTACKERS }, (_, i) => attacker(i)));
+  const { consume, handler } = await contenders.blocked(
+    Array.from({ length: ATTACKERS }, (_, i) => attacker(i)),
+  );
   const blocked = [
     {
       name: 'limitkeeper, middleware, blocked',
@@ -104,7 +106,9 @@ async function atOnce(redis, contenders, options) {
     title: 'Redis, 64 at once',
     note: 'Beside an auto-pipelined INCR. Blocked subjects are refused from memory for a second.',
     columns: COLUMNS,
-    rows: [...counting, ...blocked].map(contender => rowOf(runs, contender, incrAuto, targets.get(contender))),
+    rows: [...counting, ...blocked].map(contender =>
+      rowOf(runs, contender, incrAuto, targets.get(contender)),
+    ),
   };
 }
 
@@ -119,7 +123,10 @@ async function oneByOne(redis, contenders, options) {
   ];
   const targets = new Map([
     [middleware, against(middleware, flexible)],
-    [limiter, [...against(limiter, flexibleConsume), target(runs.ratio(limiter.name, incr.name), 1.3, '× INCR')]],
+    [
+      limiter,
+      [...against(limiter, flexibleConsume), target(runs.ratio(limiter.name, incr.name), 1.3, '× INCR')],
+    ],
   ]);
   return {
     id: 'redis-1',
