@@ -8,7 +8,7 @@ import { OWN_NAMES } from './login-options.js';
 import type { LoginLimitsHandler, LoginLimitsOptions } from './login-options.js';
 import { loginRules } from './login-rules.js';
 import type { NamedRule } from './login-rules.js';
-import { isSafe, LoginWatch } from './login-watch.js';
+import { LoginWatch, mayLogIn } from './login-watch.js';
 import { oncePerRequest } from './once-per-request.js';
 import { checkNames, namingOptions, settingsOf } from './preset-options.js';
 
@@ -34,7 +34,8 @@ export const TOO_MANY_LOGIN_ATTEMPTS = 'Too many login attempts. Please wait and
  * The e-mail counts without regard to case, surrounding space, accents, width and control characters; a success forgives
  * only where it came without any of these, since `Admin` may be another account than `admin`. **Without an e-mail the
  * address alone counts**, and nothing is forgiven: an attacker could otherwise clear their address with an account of their
- * own. For the same reason a GET or HEAD never forgives, so that opening the login page between two guesses does not help.
+ * own. For the same reason only POST, PUT and PATCH forgive, so that opening the login page, or logging out, between two guesses
+ * does not help.
  *
  * A refusal is `{"error":"rate_limit_exceeded"}`, or a problem whose `detail` is {@link TOO_MANY_LOGIN_ATTEMPTS}; the option
  * `message` shows in both. When the store fails this process counts on by itself (`failMode: 'local'`). A login whose answers
@@ -63,7 +64,7 @@ export function loginLimits(options: LoginLimitsOptions = {}): LoginLimitsHandle
   });
   const keysByEmail = options.password?.keyFn === undefined;
   const mayForgive = (req: Request): boolean =>
-    !isSafe(req) && (!keysByEmail || nameOf(req)?.asFolded === true);
+    mayLogIn(req) && (!keysByEmail || nameOf(req)?.asFolded === true);
 
   const settings = {
     failMode: 'local',

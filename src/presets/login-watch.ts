@@ -46,8 +46,13 @@ export class LoginWatch {
 }
 
 /** RFC 9110, section 9.2.1. A page that was merely shown is no login. */
-export function isSafe({ method }: Request): boolean {
+function isSafe({ method }: Request): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+/** Those by which one logs in. By others a login is looked at or, as with `DELETE /session`, ended: both succeed without a password. */
+export function mayLogIn({ method }: Request): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH';
 }
 
 /** Did it come with a body in which a login may be? A POST without one has nothing to parse. */

@@ -332,17 +332,20 @@ describe('the e-mail', () => {
   });
 });
 
-test.each(['GET', 'HEAD'])('a page shown by %s forgives nothing', async method => {
-  await start();
-  await statuses(...times(4, () => wrong()));
-  expect((await right('user@example.com', { method })).status).toBe(200);
-  expect(
-    await statuses(
-      () => wrong(),
-      () => wrong(),
-    ),
-  ).toEqual([401, 429]);
-});
+test.each(['GET', 'HEAD', 'DELETE', 'PROPFIND', 'REPORT'])(
+  'a page shown, or a login ended, by %s forgives nothing',
+  async method => {
+    await start();
+    await statuses(...times(4, () => wrong()));
+    expect((await right('user@example.com', { method })).status).toBe(200);
+    expect(
+      await statuses(
+        () => wrong(),
+        () => wrong(),
+      ),
+    ).toEqual([401, 429]);
+  },
+);
 
 describe('the address', () => {
   test('has 25 logins in 600 s, whatever comes of them, then a block of 300 s', async () => {
