@@ -13,8 +13,7 @@ const UNDECIDED = -1;
 /** Never changed: the sliding log makes a list of its own when it counts first. */
 const NO_LOG: number[] = [];
 
-const REASONS: readonly Reason[] = ['ok', 'blocked', 'cost', 'limit', 'held'];
-const isWait = (value: number | null): boolean => value === null || Number.isFinite(value);
+const REASONS: ReadonlySet<unknown> = new Set<Reason>(['ok', 'blocked', 'cost', 'limit', 'held']);
 
 /**
  * One rule asked of one subject in one call: the question, the counter as registers, and the answer. A store loads the
@@ -90,11 +89,9 @@ export class Check implements Registers, RuleReading {
     return this.rule.shadow;
   }
 
-  /** Has a store left a whole reading? One that a user wrote may leave anything, which must not end as a header of NaN. */
+  /** Has a store left a reading? */
   get isDecided(): boolean {
-    const { remaining, reason, retryAfterMs, moreAfterMs, resetAfterMs } = this;
-    if (!Number.isFinite(remaining) || remaining < 0 || !REASONS.includes(reason)) return false;
-    return isWait(retryAfterMs) && isWait(moreAfterMs) && isWait(resetAfterMs);
+    return this.remaining >= 0;
   }
 
   /** Another operation on the same counter, undecided. */
@@ -102,10 +99,13 @@ export class Check implements Registers, RuleReading {
     return new Check(this.rule, this.subject, operation);
   }
 
-  /** Takes the reading that another process left in its copy of this check. */
+  /**
+   * Takes the reading that another process left in its copy of this check. One that is not whole leaves the check undecided:
+   * whatever a user's store reads from elsewhere, no header may say NaN.
+   */
   take(reading: Omit<Reading, 'scope' | 'limit' | 'allowed'>, blockStarted = false): void {
     this.reason = reading.reason;
-    this.remaining = reading.remaining;
+    this.remaining = isWhole(reading) ? reading.remaining : UNDECIDED;
     this.retryAfterMs = reading.retryAfterMs;
     this.moreAfterMs = reading.moreAfterMs;
     this.resetAfterMs = reading.resetAfterMs;
@@ -137,3 +137,17 @@ export class Check implements Registers, RuleReading {
     };
   }
 }
+
+type Told = Pick<Reading, 'reason' | 'remaining' | 'retryAfterMs' | 'moreAfterMs' | 'resetAfterMs'>;
+
+function isWhole({ reason, remaining, retryAfterMs, moreAfterMs, resetAfterMs }: Told): boolean {
+  return (
+    REASONS.has(reason) &&
+    Number.isSafeInteger(remaining) &&
+    isWait(retryAfterMs) &&
+    isWait(moreAfterMs) &&
+    isWait(resetAfterMs)
+  );
+}
+
+const isWait = (wait: number | null): boolean => wait === null || Number.isFinite(wait);

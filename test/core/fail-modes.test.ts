@@ -221,6 +221,23 @@ describe('fail mode local', () => {
     expect(news).toEqual(['STORE dropped', 'degraded local']);
   });
 
+  test('what the store answers too late does not reach a verdict that was given', async () => {
+    const { limiter, store, memory } = local();
+    await limiter.consume('alice', { cost: 4 });
+    const alice = hashSubject('alice', limiter.hashing);
+    store.fault = 'hangs';
+    const checks = limiter.rules.map(rule => new Check(rule, alice, { type: 'consume', cost: 3 }));
+    const verdict = await limiter.engine.decide(checks);
+    store.fault = undefined;
+    store.thaw();
+    await sleep(10);
+    // The store has refused and begun a block by now.
+    expect(memory.blocked().blocks).toHaveLength(1);
+    expect(checks).toMatchObject([{ reason: 'limit', blockStarted: true }]);
+    expect(verdict.allowed).toBe(true);
+    expect(verdict.decision).toMatchObject({ allowed: true, remaining: 2, degraded: 'local' });
+  });
+
   test('on time, also when the store hangs', async () => {
     const { limiter, store } = local();
     store.fault = 'hangs';

@@ -113,9 +113,9 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     moreAfterMs: 60_000,
     resetAfterMs: 60_000,
   };
-  /** Leaves a reading with what differs, and answers `at`. */
+  /** Answers `at`, and leaves a reading with what differs. */
   const leaves =
-    (differs: Readonly<Record<string, unknown>>, at: unknown = NOON) =>
+    (at: unknown, differs: Readonly<Record<string, unknown>> = {}) =>
     (checks: readonly Check[]): unknown => {
       for (const check of checks) check.take({ ...SOUND, ...(differs as Partial<Reading>) });
       return at;
@@ -123,22 +123,22 @@ describe('whatever a store does becomes an error with a code, and never a throw 
 
   test('what the faults below are made of is sound', async () => {
     const { guard, store } = guarded();
-    store.fault = { answers: leaves({}) };
+    store.fault = { answers: leaves(NOON) };
     expect(await guard.run(asked(), asIs)).toMatchObject({ ok: true, at: NOON, checks: [{ remaining: 99 }] });
   });
 
   test.each<[string, (checks: readonly Check[]) => unknown]>([
-    ['nothing', leaves({}, undefined)],
-    ['null', leaves({}, null)],
-    ['true', leaves({}, true)],
-    ['the answer of Redis', leaves({}, 'OK')],
-    ['an empty object', leaves({}, {})],
-    ['the time as text', leaves({}, String(NOON))],
-    ['the time as a big integer', leaves({}, BigInt(NOON))],
-    ['a date', leaves({}, new Date(NOON))],
-    ['a time that is none', leaves({}, NaN)],
-    ['a broken time', leaves({}, 1.5)],
-    ['no end of time', leaves({}, Infinity)],
+    ['nothing', leaves(undefined)],
+    ['null', leaves(null)],
+    ['true', leaves(true)],
+    ['the answer of Redis', leaves('OK')],
+    ['an empty object', leaves({})],
+    ['the time as text', leaves(String(NOON))],
+    ['the time as a big integer', leaves(BigInt(NOON))],
+    ['a date', leaves(new Date(NOON))],
+    ['a time that is none', leaves(NaN)],
+    ['a broken time', leaves(1.5)],
+    ['no end of time', leaves(Infinity)],
     ['a time without a reading', () => NOON],
     ['nothing at all', () => undefined],
     [
@@ -150,20 +150,20 @@ describe('whatever a store does becomes an error with a code, and never a throw 
         NOON
       ),
     ],
-    ['no reason', leaves({ reason: undefined })],
-    ['a reason as a number', leaves({ reason: 1 })],
-    ['a reason that there is not', leaves({ reason: 'unavailable' })],
-    ['no remaining', leaves({ remaining: undefined })],
-    ['a remaining of null', leaves({ remaining: null })],
-    ['a remaining of NaN', leaves({ remaining: NaN })],
-    ['a remaining without end', leaves({ remaining: Infinity })],
-    ['a negative remaining', leaves({ remaining: -1 })],
-    ['remaining as text', leaves({ remaining: '5' })],
-    ['a wait as text', leaves({ retryAfterMs: '0' })],
-    ['no wait', leaves({ resetAfterMs: undefined })],
-    ['a wait of NaN', leaves({ moreAfterMs: NaN })],
-    ['a wait of NaN until the next try', leaves({ retryAfterMs: NaN })],
-    ['a wait without end', leaves({ resetAfterMs: Infinity })],
+    ['no reason', leaves(NOON, { reason: undefined })],
+    ['a reason as a number', leaves(NOON, { reason: 1 })],
+    ['a reason that there is not', leaves(NOON, { reason: 'unavailable' })],
+    ['no remaining', leaves(NOON, { remaining: undefined })],
+    ['a remaining of null', leaves(NOON, { remaining: null })],
+    ['a remaining of NaN', leaves(NOON, { remaining: NaN })],
+    ['a remaining without end', leaves(NOON, { remaining: Infinity })],
+    ['a negative remaining', leaves(NOON, { remaining: -1 })],
+    ['remaining as text', leaves(NOON, { remaining: '5' })],
+    ['a wait as text', leaves(NOON, { retryAfterMs: '0' })],
+    ['no wait', leaves(NOON, { resetAfterMs: undefined })],
+    ['a wait of NaN', leaves(NOON, { moreAfterMs: NaN })],
+    ['a wait of NaN until the next try', leaves(NOON, { retryAfterMs: NaN })],
+    ['a wait without end', leaves(NOON, { resetAfterMs: Infinity })],
   ])('it answers %s', async (_what, answers) => {
     for (const isAsync of [true, false]) {
       const { guard, store } = guarded({ isAsync });
@@ -202,7 +202,7 @@ describe('whatever a store does becomes an error with a code, and never a throw 
     [
       'answers a thenable that calls back at once, twice',
       checks => (
-        leaves({})(checks),
+        leaves(NOON)(checks),
         {
           then: (resolve: (value: unknown) => void, reject: (error: unknown) => void) => {
             resolve(NOON);

@@ -228,7 +228,7 @@ const mistakes: Mistake[] = [
   ],
 
   // Settings.
-  ['a store that is none', { ...good, store: {} }, 'TypeError', 'STORE_CONTRACT', 'store', 'apply, inspect'],
+  ['a store that is none', { ...good, store: {} }, 'TypeError', 'STORE_CONTRACT', 'store', 'decide, inspect'],
   [
     'a store without a method',
     { ...good, store: Object.assign(new MemoryStore(), { clear: undefined }) },

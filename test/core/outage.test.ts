@@ -191,10 +191,10 @@ describe('L1 `cause` of what listeners are told', () => {
   test('is what the connection of the store failed with, where a call was not told', async () => {
     const lastError = new Error('WRONGPASS');
     const failure = () => Object.assign(new Error('away'), { code: 'ERR_LIMITKEEPER_STORE' });
-    const apply = jest.fn(() => {
+    const decide = jest.fn(() => {
       throw failure();
     });
-    const [first] = await errorsOf(Object.assign(new DownStore(), { apply, lastError }), 1);
+    const [first] = await errorsOf(Object.assign(new DownStore(), { decide, lastError }), 1);
     expect(first?.cause).toBe(lastError);
   });
 });

@@ -82,9 +82,14 @@ const MISTAKES: readonly Mistake[] = [
   mistake({ rules: [OK, { ...OK, scope: 'b', limit: -1 }] }, 'OPTION_RANGE', 'rules[1].limit', '-1'),
   mistake({ rules: [OK, { ...OK, windowSec: 5 }] }, 'DUPLICATE_SCOPE', 'scope', '"api.ip"'),
 
-  mistake({ ...OK, store: {} }, 'STORE_CONTRACT', 'store', 'lacks apply'),
+  mistake({ ...OK, store: {} }, 'STORE_CONTRACT', 'store', 'lacks decide'),
   mistake({ ...OK, store: 'redis' }, 'OPTION_TYPE', 'store', 'a string'),
-  mistake({ ...OK, store: { ...Object.create(null), apply: () => 1 } }, 'STORE_CONTRACT', 'store', 'inspect'),
+  mistake(
+    { ...OK, store: { ...Object.create(null), decide: () => 1 } },
+    'STORE_CONTRACT',
+    'store',
+    'inspect',
+  ),
 
   mistake({ ...OK, count: 'failures' }, 'OUTCOME_REQUIRED', 'outcome', 'byStatus'),
   mistake({ ...OK, count: 'successes' }, 'OUTCOME_REQUIRED', 'outcome', '"api.ip"'),

@@ -1,6 +1,6 @@
 import { MemoryStore } from '../../src/stores/memory/memory-store.js';
-import type { Batch } from '../../src/core/operation.js';
-import type { BatchResult } from '../../src/core/store.js';
+import { Check } from '../../src/core/check.js';
+import type { Rule } from '../../src/core/rule.js';
 import { storeConformance } from '../../src/testing/index.js';
 import type { ConformanceSupport, StoreFactory } from '../../src/testing/index.js';
 
@@ -79,16 +79,16 @@ test('each test has a store of its own name, and closes all that it made', async
 });
 
 describe('a store with a fault fails the test of that promise', () => {
-  type Apply = (store: MemoryStore, batch: Batch) => BatchResult;
+  type Decide = (store: MemoryStore, checks: readonly Check[]) => number;
 
   /** MemoryStore, with the answers or the questions changed. */
   const faulty =
-    (apply: Apply): StoreFactory =>
+    (decide: Decide): StoreFactory =>
     ({ clock }) => {
       const store = new MemoryStore({ clock });
       const real = new MemoryStore({ clock });
       return Object.assign(store, {
-        apply: (batch: Batch) => apply(real, batch),
+        decide: (checks: readonly Check[]) => decide(real, checks),
         inspect: real.inspect.bind(real),
         reset: real.reset.bind(real),
         blocked: real.blocked.bind(real),
@@ -96,86 +96,89 @@ describe('a store with a fault fails the test of that promise', () => {
       });
     };
 
-  test.each<[fault: string, apply: Apply, promise: RegExp]>([
+  /** Asks something else of the store, and gives its answer for that to what was asked. */
+  const asking =
+    (change: (check: Check) => Check): Decide =>
+    (store, checks) => {
+      const others = checks.map(change);
+      const at = store.decide(others);
+      checks.forEach((check, i) => {
+        check.take(others[i]!, others[i]!.blockStarted);
+      });
+      return at;
+    };
+
+  const withRule = ({ rule, subject, operation }: Check, differs: Partial<Rule>): Check =>
+    new Check({ ...rule, ...differs }, subject, operation);
+
+  test.each<[fault: string, decide: Decide, promise: RegExp]>([
     [
       'charges what it refuses',
-      (store, batch) => {
-        const result = store.apply(batch);
-        const refused = batch.filter(
-          ({ operation }, i) => operation.type === 'consume' && !result.readings[i]!.allowed,
-        );
-        store.apply(refused.map(item => ({ ...item, operation: { type: 'charge', units: 1 } })));
-        return result;
+      (store, checks) => {
+        const at = store.decide(checks);
+        const refused = checks.filter(({ operation, allowed }) => operation.type === 'consume' && !allowed);
+        store.decide(refused.map(check => check.with({ type: 'charge', units: 1 })));
+        return at;
       },
       /a refusal takes none/,
     ],
     [
       'decides the rules one by one',
-      (store, batch) => {
-        const results = batch.map(item => store.apply([item]));
-        return { ...store.apply([]), readings: results.flatMap(result => result.readings) };
+      (store, checks) => {
+        for (const check of checks) store.decide([check]);
+        return store.decide([]);
       },
       /all or nothing/,
     ],
     [
       'takes a look for a consume',
-      (store, batch) =>
-        store.apply(
-          batch.map(item =>
-            item.operation.type === 'peek'
-              ? { ...item, operation: { ...item.operation, type: 'consume' } }
-              : item,
-          ),
-        ),
+      asking(check =>
+        check.operation.type === 'peek'
+          ? check.with({ ...check.operation, type: 'consume' })
+          : check.with(check.operation),
+      ),
       /peek answers as things stand/,
     ],
-    [
-      'lets shadow rules refuse',
-      (store, batch) => store.apply(batch.map(item => ({ ...item, rule: { ...item.rule, shadow: false } }))),
-      /shadow rule/,
-    ],
+    ['lets shadow rules refuse', asking(check => withRule(check, { shadow: false })), /shadow rule/],
     [
       'counts all scopes together',
-      (store, batch) => store.apply(batch.map(item => ({ ...item, rule: { ...item.rule, scope: 'a' } }))),
+      asking(check => withRule(check, { scope: 'a' })),
       /share a counter, others never/,
     ],
     [
       'rounds a wait up to seconds',
-      (store, batch) => {
-        const { readings, ...rest } = store.apply(batch);
+      (store, checks) => {
+        const at = store.decide(checks);
         const up = (ms: number | null) => (ms === null ? null : Math.ceil(ms / 1000) * 1000);
-        return { ...rest, readings: readings.map(r => ({ ...r, retryAfterMs: up(r.retryAfterMs) })) };
+        for (const check of checks) check.retryAfterMs = up(check.retryAfterMs);
+        return at;
       },
       /frees all at once/,
     ],
     [
       'forgets the strikes',
-      (store, batch) =>
-        store.apply(
-          batch.map(item => ({ ...item, rule: { ...item.rule, blockMs: item.rule.blockMs.slice(0, 1) } })),
-        ),
+      asking(check => withRule(check, { blockMs: check.rule.blockMs.slice(0, 1) })),
       /ladder climbs/,
     ],
     [
       'knows no parts',
-      (store, batch) =>
-        store.apply(batch.map(item => ({ ...item, subject: { hash: item.subject.hash, partHashes: [] } }))),
+      asking(
+        ({ rule, subject, operation }) => new Check(rule, { hash: subject.hash, partHashes: [] }, operation),
+      ),
       /one part of the subject/,
     ],
     [
       'keeps debt without a bound',
-      (store, batch) => {
-        const many = batch.flatMap(item =>
-          item.operation.type === 'settle' && item.operation.actual > 10
-            ? [{ ...item, rule: { ...item.rule, limit: 1000, capacity: 1000 } }]
-            : [item],
-        );
-        return store.apply(many);
-      },
+      asking(check =>
+        check.operation.type === 'settle' && check.operation.actual > 10
+          ? withRule(check, { limit: 1000, capacity: 1000 })
+          : check.with(check.operation),
+      ),
       /twice the capacity/,
     ],
-  ])('%s', async (_, apply, promise) => {
-    expect(await failures(faulty(apply))).toContainEqual(expect.stringMatching(promise));
+    ['leaves a reading out', (store, checks) => store.decide(checks.slice(0, 1)), /all or nothing/],
+  ])('%s', async (_, decide, promise) => {
+    expect(await failures(faulty(decide))).toContainEqual(expect.stringMatching(promise));
   });
 
   test('reads, waits and then writes', async () => {
@@ -183,22 +186,25 @@ describe('a store with a fault fails the test of that promise', () => {
       const store = new MemoryStore({ clock });
       const real = new MemoryStore({ clock });
       return Object.assign(store, {
-        apply: async (batch: Batch) => {
-          const looks = batch.map(item =>
-            item.operation.type === 'consume'
-              ? { ...item, operation: { ...item.operation, type: 'peek' as const } }
-              : item,
-          );
-          const seen = real.apply(looks);
-          await Promise.resolve();
-          real.apply(
-            batch.map((item, i) =>
-              seen.readings[i]!.allowed && item.operation.type === 'consume'
-                ? { ...item, operation: { type: 'charge' as const, units: item.operation.cost } }
-                : item,
+        decide: async (checks: readonly Check[]) => {
+          const seen = checks.map(check =>
+            check.with(
+              check.operation.type === 'consume' ? { ...check.operation, type: 'peek' } : check.operation,
             ),
           );
-          return seen;
+          const at = real.decide(seen);
+          await Promise.resolve();
+          real.decide(
+            checks.map((check, i) =>
+              seen[i]!.allowed && check.operation.type === 'consume'
+                ? check.with({ type: 'charge', units: check.operation.cost })
+                : check.with(check.operation),
+            ),
+          );
+          checks.forEach((check, i) => {
+            check.take(seen[i]!, seen[i]!.blockStarted);
+          });
+          return at;
         },
       });
     };
