@@ -19,17 +19,41 @@ export interface Servers {
   stop(): Promise<void>;
 }
 
-export async function startServers(): Promise<Servers> {
-  const [single, cluster, sentinel] = await Promise.all([startRedis(), startCluster(), startSentinel()]);
-  const upstash = await upstashEndpoint(single.port);
+type Kind = 'single' | 'cluster' | 'sentinel' | 'upstash';
+
+/** Starts servers of these kinds; those of others are not there to be asked for. */
+export async function startServers(
+  kinds: readonly Kind[] = ['single', 'cluster', 'sentinel', 'upstash'],
+): Promise<Servers> {
+  const started = async <T>(start: () => Promise<T>, ...needs: Kind[]): Promise<T | undefined> =>
+    needs.some(kind => kinds.includes(kind)) ? start() : undefined;
+  const [single, cluster, sentinel] = await Promise.all([
+    started(startRedis, 'single', 'upstash'),
+    started(startCluster, 'cluster'),
+    started(startSentinel, 'sentinel'),
+  ]);
+  const upstash = single && (await started(() => upstashEndpoint(single.port), 'upstash'));
+  const there = <T>(server: T | undefined): T => {
+    if (server === undefined)
+      throw new Error(`Only servers of these kinds were started: ${kinds.join(', ')}.`);
+    return server;
+  };
   return {
-    single,
-    cluster,
-    sentinel,
-    upstash,
+    get single() {
+      return there(single);
+    },
+    get cluster() {
+      return there(cluster);
+    },
+    get sentinel() {
+      return there(sentinel);
+    },
+    get upstash() {
+      return there(upstash);
+    },
     stop: async () => {
-      await upstash.close();
-      await Promise.all([single.stop(), cluster.stop(), sentinel.stop()]);
+      await upstash?.close();
+      await Promise.all([single?.stop(), cluster?.stop(), sentinel?.stop()]);
     },
   };
 }
@@ -37,7 +61,7 @@ export async function startServers(): Promise<Servers> {
 /** One way to reach Redis: a client in front of a kind of server. */
 export interface Target {
   readonly name: string;
-  readonly kind: 'single' | 'cluster' | 'sentinel' | 'upstash';
+  readonly kind: Kind;
   open(servers: Servers): Promise<OpenClient>;
 }
 

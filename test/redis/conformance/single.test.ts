@@ -1,0 +1,3 @@
+import { testConformance } from '../../support/redis/conformance.js';
+
+testConformance('single');
