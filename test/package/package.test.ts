@@ -106,7 +106,7 @@ describe('the tarball', () => {
 
   // Above all, no zod in one piece: `import { z }` would bring in all its languages.
   test('is small', () => {
-    expect(statSync(tarball).size).toBeLessThan(450_000);
+    expect(statSync(tarball).size).toBeLessThan(200_000);
   });
 
   test('says where it comes from and where to complain', () => {
