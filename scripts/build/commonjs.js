@@ -19,7 +19,7 @@ export function commonJs({ lazy }) {
         jsc: { target: 'es2022' },
         module,
       });
-      const small = await compact(common.code);
+      const small = await compact(common.code, isEntry);
       return { code: isEntry ? `${small}${exportList(exports)}\n` : small, map: null };
     },
   };
@@ -32,14 +32,15 @@ const withoutBareImports = code => code.replace(/^import '[^']+';$/gm, '');
  * Functions, classes and methods keep their names, and lines stay short: a stack trace says where it was, and Node, which
  * prints the line of an uncaught error, prints no hundred kilobytes.
  */
-async function compact(code) {
+async function compact(code, isEntry) {
   const { code: renamed } = await minify(code, {
     module: false,
     ecma: 2022,
     compress: false,
     mangle: { toplevel: false, keep_fnames: true, keep_classnames: true },
   });
-  const options = { minifySyntax: true, minifyWhitespace: true, lineLimit: 120, target: 'node20' };
+  // `enumerable: !0` would hide from Node that an entry exports something.
+  const options = { minifySyntax: !isEntry, minifyWhitespace: true, lineLimit: 120, target: 'node20' };
   return (await transform(renamed, options)).code;
 }
 
