@@ -4,7 +4,7 @@ import { TEXTS } from './warning-texts.js';
 /** Everything that the library warns of, each at most once in a process. The codes are stable. */
 export type WarningCode = keyof typeof TEXTS;
 
-/** Shared by the ESM and the CommonJS copy, so that two copies in a process do not warn twice. */
+/** Shared by all copies of the library in a process, so that two of them do not warn twice. */
 const KEY = Symbol.for('limitkeeper.warnings.v1');
 const shared = globalThis as { [KEY]?: Set<string> };
 const given = shared[KEY] ?? new Set<string>();
