@@ -1,4 +1,4 @@
-// What tsup leaves undone in dist.
+// What rollup leaves undone in dist.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
   EXPRESS.lastIndex = 0;
 }
 
-// The routers carry zod in them, whose licence asks to be passed on.
+// The routers have zod with them, whose licence asks to be passed on.
 const zod = join(root, 'node_modules/zod');
 const { version } = JSON.parse(readFileSync(join(zod, 'package.json'), 'utf8'));
 const licence = readFileSync(join(zod, 'LICENSE'), 'utf8').trim();

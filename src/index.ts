@@ -1,6 +1,8 @@
 import { Limiter } from './core/limiter.js';
 import type { LimiterOptions, StoreFactories } from './core/limiter-options.js';
 import { middlewareMaker } from './express/middleware.js';
+import type { Backend, Store } from './core/store.js';
+import { backendStore as storeOf } from './stores/backend-store.js';
 import { defaultMemoryStore } from './stores/memory/default-store.js';
 import { MemoryStore } from './stores/memory/memory-store.js';
 
@@ -28,8 +30,23 @@ export function createLimiter(options: LimiterOptions): Limiter {
   return new Limiter(options, stores);
 }
 
+/**
+ * A full store on top of a {@link Backend}: every algorithm and operation comes from `decide`, the backend only keeps
+ * cells. For servers that run no code of ours, and for stores of third parties; prove yours with `storeConformance` of
+ * `limitkeeper/testing`.
+ *
+ * A cell that the backend answers in a form that nobody of this version wrote counts as absent and is overwritten by the
+ * next change: a damaged row locks nobody out.
+ *
+ * @example
+ * const store = backendStore(myBackend);
+ * app.use(rateLimit({ scope: 'api.ip', limit: 120, windowSec: 60, store }));
+ */
+export function backendStore(backend: Backend): Store {
+  return storeOf(backend);
+}
+
 export { MemoryStore };
-export { backendStore } from './stores/backend-store.js';
 export { getRateLimit } from './express/handle.js';
 export { byStatus } from './express/outcome.js';
 export { clientIp } from './express/client-ip.js';

@@ -28,8 +28,8 @@ export interface LimitkeeperError extends Error {
 }
 
 /**
- * Is this an error of the library? Looks at the `code` and not at the class: an application may have loaded both the ESM
- * and the CommonJS copy, and `instanceof` fails across them.
+ * Is this an error of the library? Looks at the `code` and not at the class: two versions of the
+ * library may be installed in one application, and `instanceof` fails across them.
  */
 export function isLimitkeeperError(error: unknown): error is LimitkeeperError {
   return (

@@ -1,6 +1,6 @@
 /**
- * One object for the whole process, made when first asked for. The ESM and the CommonJS copy of the library may both be
- * loaded, and so may two installed versions: what must be common to them is kept on `globalThis` under a `Symbol.for`.
+ * One object for the whole process, made when first asked for. Two versions of the library may be installed, or one twice:
+ * what must be common to them is kept on `globalThis` under a `Symbol.for`.
  *
  * @param name ends in a version, which changes with the shape of the object.
  */

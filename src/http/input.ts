@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import type * as z from 'zod/mini';
 import { refuse } from './reply.js';
 
 /** What a field that is wrong is called, where nothing more exact can be said without repeating what came. */
@@ -10,7 +10,11 @@ type Whole = 'body' | 'query';
  * @throws Refusal 422 that names the first wrong field in `field` and every one in `errors`. It never repeats what came, not
  * even the name of an unknown field: that may be somebody's address.
  */
-export function parse<T extends z.ZodType>(schema: T, input: unknown, whole: Whole = 'body'): z.output<T> {
+export function parse<T extends z.ZodMiniType>(
+  schema: T,
+  input: unknown,
+  whole: Whole = 'body',
+): z.output<T> {
   const result = schema.safeParse(input, { error: ownWords });
   if (result.success) return result.data;
   const errors = result.error.issues.map(({ path, message }) => ({
@@ -21,7 +25,7 @@ export function parse<T extends z.ZodType>(schema: T, input: unknown, whole: Who
 }
 
 /** The same of a query. A parameter given twice is none that anybody meant. */
-export function parseQuery<T extends z.ZodObject>(schema: T, query: URLSearchParams): z.output<T> {
+export function parseQuery<T extends z.ZodMiniObject>(schema: T, query: URLSearchParams): z.output<T> {
   const names = new Set<string>();
   for (const name of query.keys()) {
     if (names.has(name)) {

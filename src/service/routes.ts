@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import { parse, parseQuery } from '../http/input.js';
 import { presentedKeys } from '../http/keys.js';
 import type { Keyring } from '../http/keys.js';
@@ -23,18 +23,18 @@ const MOST_CHARACTERS = 128;
 const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
 const REDUCED_CAPACITY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity';
 
-const endpoint = z
-  .string()
-  .min(1)
+const endpoint = z.string().check(
+  z.minLength(1),
   // Characters, not UTF-16 units: 128 emoji are 128.
-  .refine(
+  z.refine(
     text => Array.from(text).length <= MOST_CHARACTERS,
     `must have at most ${String(MOST_CHARACTERS)} characters`,
-  );
+  ),
+);
 
 const checkBody = z.object({ endpoint });
 const statusQuery = z.object({ endpoint });
-const resetQuery = z.object({ endpoint: endpoint.optional() });
+const resetQuery = z.object({ endpoint: z.optional(endpoint) });
 
 /** `serviceKeys: undefined`: no key is asked of services. */
 export interface RateKeys {

@@ -18,18 +18,7 @@ import { checkBlockQuery } from './block-query.js';
 import { blockEntry, liveCells, standingBlock } from './live-cell.js';
 import { readCell } from './read-cell.js';
 
-/**
- * A full store on top of a {@link Backend}: every algorithm and operation comes from `decide`, the backend only keeps
- * cells. For servers that run no code of ours, and for stores of third parties; prove yours with `storeConformance` of
- * `limitkeeper/testing`.
- *
- * A cell that the backend answers in a form that nobody of this version wrote counts as absent and is overwritten by the
- * next change: a damaged row locks nobody out.
- *
- * @example
- * const store = backendStore(myBackend);
- * app.use(rateLimit({ scope: 'api.ip', limit: 120, windowSec: 60, store }));
- */
+/** `backendStore` of the face. */
 export function backendStore(backend: Backend): Store {
   return new BackendStore(backend);
 }

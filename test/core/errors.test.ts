@@ -37,7 +37,7 @@ test('an error of another copy of the library is known by its code', () => {
   class LimitkeeperError extends Error {
     code = 'ERR_LIMITKEEPER_STORE';
   }
-  expect(isLimitkeeperError(new LimitkeeperError('from the CommonJS copy'))).toBe(true);
+  expect(isLimitkeeperError(new LimitkeeperError('from the other copy'))).toBe(true);
 });
 
 test.each([

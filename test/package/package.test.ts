@@ -106,7 +106,7 @@ describe('the tarball', () => {
 
   // Above all, no zod in one piece: `import { z }` would bring in all its languages.
   test('is small', () => {
-    expect(statSync(tarball).size).toBeLessThan(450_000);
+    expect(statSync(tarball).size).toBeLessThan(200_000);
   });
 
   test('says where it comes from and where to complain', () => {
@@ -156,7 +156,7 @@ describe('without Express', () => {
         (error: unknown) => (error as { stderr: string }).stderr,
       );
     expect(await missing('--input-type=module', '--eval', `import '${specifier}'`)).toMatch(
-      /Cannot find package 'express' imported from .*limitkeeper/,
+      /Cannot find module 'express'[^]*limitkeeper/,
     );
     expect(await missing('--input-type=commonjs', '--eval', `require('${specifier}')`)).toMatch(
       /Cannot find module 'express'[^]*limitkeeper/,

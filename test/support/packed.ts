@@ -24,7 +24,7 @@ function isBuilt(): boolean {
       'src',
       'scripts',
       'package.json',
-      'tsup.config.ts',
+      'rollup.config.js',
       'tsconfig.json',
       'tsconfig.build.json',
     ];

@@ -3,8 +3,8 @@ import { MemoryStore } from './memory-store.js';
 const KEY = Symbol.for('limitkeeper.memory-store.v1');
 
 /**
- * The memory store of this process, made when first asked for. Kept on `globalThis` under a `Symbol.for`, so that the ESM
- * and the CommonJS copy of the library (and two installed copies) count together: two would each admit the whole limit.
+ * The memory store of this process, made when first asked for. Kept on `globalThis` under a `Symbol.for`, so that
+ * two installed copies of the library count together: each would admit the whole limit.
  */
 export function defaultMemoryStore(): MemoryStore {
   const shared = globalThis as { [KEY]?: MemoryStore };
