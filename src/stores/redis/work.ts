@@ -25,9 +25,10 @@ export interface WorkItem {
 /** The items of one decision. */
 export type Work = readonly WorkItem[];
 
-/** A rule as JSON, made once; `batch` and `index` place it in the batch that is being encoded. */
+/** A rule as the script knows it, made once; `batch` and `index` place it in the batch that is being encoded. */
 interface RuleCode {
   readonly json: string;
+  readonly quick: QuickCode | undefined;
   batch: number;
   index: number;
 }
@@ -44,6 +45,41 @@ export const ALGORITHM_NAMES = Object.keys(ALGORITHM_CODES) as AlgorithmName[];
 
 /** As `lua/decide.lua` knows it. */
 const USUAL_HOLD_MS = 60_000;
+
+/** From here on a time or a level, or a count, does not fit the form of `lua/shared/plain.lua`. */
+const TOO_LARGE = { level: 2 ** 48, count: 2 ** 32 } as const;
+
+/** What the short way of the script (`lua/shared/quick.lua`) is told of a rule. */
+interface QuickCode {
+  readonly kind: 's' | 'f' | 'e' | 'b';
+  readonly head: string;
+  readonly window: string;
+  /** Whether a refusal starts a block; the limit. Left out at the end where it is usual. */
+  readonly more: readonly string[];
+}
+
+const LETTERS: Record<AlgorithmName, string> = {
+  'sliding-window': 's',
+  'fixed-window': 'f',
+  'sliding-log': '',
+  'token-bucket': 't',
+  'leaky-bucket': 'l',
+};
+
+/** `undefined`: a rule whose counter may not fit the plain form. */
+function quickCodeOf({ scope, algorithm, limit, windowMs, capacity, align, blockMs }: Rule): QuickCode | undefined {
+  const isBucket = algorithm === 'token-bucket' || algorithm === 'leaky-bucket';
+  // A charge may add up to twice the capacity.
+  const fits = isBucket ? 2 * capacity * windowMs < TOO_LARGE.level : 2 * capacity < TOO_LARGE.count;
+  if (algorithm === 'sliding-log' || !fits) return undefined;
+  const blocks = blockMs.length === 0 ? '' : '1';
+  return {
+    kind: isBucket ? 'b' : algorithm === 'sliding-window' ? 's' : align === 'epoch' ? 'e' : 'f',
+    head: `${LETTERS[algorithm]}${windowMs.toString(16)}:${scope}`,
+    window: String(windowMs),
+    more: isBucket ? [blocks, String(limit)] : blocks === '' ? [] : [blocks],
+  };
+}
 
 const codes = new WeakMap<Rule, RuleCode>();
 let batches = 0;
@@ -64,15 +100,15 @@ function codeOf(rule: Rule): RuleCode {
     ...(holdMs === USUAL_HOLD_MS ? {} : { hold: holdMs }),
     ...(blockMs.length === 0 ? {} : { ladder: blockMs }),
   });
-  const code = { json, batch: 0, index: 0 };
+  const code = { json, quick: quickCodeOf(rule), batch: 0, index: 0 };
   codes.set(rule, code);
   return code;
 }
 
 export interface Encoded {
   readonly keys: readonly string[];
-  /** `rules,work`: the end of the script's argument. */
-  readonly tail: string;
+  /** The script's arguments behind the first, which tells of time. */
+  readonly args: readonly string[];
 }
 
 /** The keys of one call, each once. */
@@ -101,6 +137,26 @@ class KeyList {
 
 /** Encodes decisions for `lua/decide.lua`: every subject and every rule once, however many decisions speak of them. */
 export function encode(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
+  const [first] = decisions;
+  const quick = decisions.length === 1 && first?.length === 1 ? encodeQuick(first[0], keyOf) : undefined;
+  return quick ?? encodeAll(decisions, keyOf);
+}
+
+/** The usual call: one decision, which is one consume of one rule. */
+function encodeQuick(item: WorkItem | undefined, keyOf: (hash: string) => string): Encoded | undefined {
+  if (item?.operation.type !== 'consume' || !(item.operation.cost > 0)) return undefined;
+  const { rule, subject, operation } = item;
+  const { json, quick } = codeOf(rule);
+  if (quick === undefined) return undefined;
+  const cost = String(operation.cost);
+  const room = String((rule.capacity - operation.cost) * rule.windowMs);
+  return {
+    keys: [keyOf(subject.hash)],
+    args: [`[[${json}],[1,1,1,1,${cost}]]`, quick.kind, quick.head, quick.window, cost, room, ...quick.more],
+  };
+}
+
+function encodeAll(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
   batches += 1;
   const keys = new KeyList(keyOf);
   let rules = '';
@@ -120,7 +176,7 @@ export function encode(decisions: readonly Work[], keyOf: (hash: string) => stri
       pushOperation(work, operation);
     }
   }
-  return { keys: keys.list, tail: `[${rules}],${JSON.stringify(work)}` };
+  return { keys: keys.list, args: [`[[${rules}],${JSON.stringify(work)}]`] };
 }
 
 function pushOperation(work: number[], operation: WorkItem['operation']): void {

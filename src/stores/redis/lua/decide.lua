@@ -2,10 +2,9 @@
 --
 -- KEYS[i]   `prefix:{hash}`, the subjects of all decisions; string: the cells, see shared/cell.lua
 --
--- ARGV[1]   JSON: [prescribed, margin, notAfter, rules, work]
---   prescribed the time of the call, or 0 for the server's own
---   margin     ms that keys are kept longer, where the time is prescribed
---   notAfter   server time in ms, or 0: later than that nothing is decided nor counted
+-- ARGV[1]   notAfter: server time in ms, or 0: later than that nothing is decided nor counted. Where the time of the call is
+--           prescribed: `notAfter time margin`; margin: ms that keys are kept longer, the time not being this server's own
+-- ARGV[2]   JSON: [rules, work]
 --   rules      [{ scope, algorithm (1-5), limit, window, capacity (limit), epoch (false), shadow (false), hold (60000),
 --              ladder ([]) }, …]; in brackets what is meant where it is left out
 --   work       flat numbers. For each decision: how many items, then for each item: key, rule (both from 1), operation
@@ -15,17 +14,33 @@
 --     and on a cluster, where a decision about several subjects is made key by key:
 --     11 judge cost: as consume where another rule refuses · 12 claim hold, cost: as reserve, on hold for at least `hold` ms
 --     13 commit at, hold, cost: the claimed units become used · 14 release at, hold, cost: they are let go
+-- and, where all of that is one consume of at least one unit, the same once more for shared/quick.lua:
+-- ARGV[3]   s sliding window, f fixed window, e fixed window aligned with the epoch, b bucket
+-- ARGV[4]   how a value of this counter alone begins, see shared/cell.lua
+-- ARGV[5]   window
+-- ARGV[6]   cost
+-- ARGV[7]   the most scaled units that may be used before it: (capacity - cost) * window
+-- ARGV[8]   not '': a refusal starts a block
+-- ARGV[9]   limit, for buckets
 --
--- Reply: flat integers. The time, as text: clients that have been subscribed take a list that begins with a number for a
---   message, and choke on it. Then -2 when it was too late. Else for each item of each decision:
+-- Reply: flat integers. First the time, as two texts, seconds and microseconds: clients that have been subscribed take a list
+--   that begins with a number for a message, and choke on it. Then -2 when it was too late. Else for each item of each
+--   decision:
 --   reason (0 ok, 1 blocked, 2 cost, 3 limit, 4 held) + 8 if its block started + 16 if its block ended + 32 if one stands,
 --   remaining, [retryAfterMs, unless ok], moreAfterMs, resetAfterMs, [ms that the block lasts, if one stands]; -1: never.
 --   For a decision that failed: -1 and the error.
-local prescribed, margin, notAfter, rules, work = unpack(cjson.decode(ARGV[1]))
+--   From shared/quick.lua: 64 counted or 65 refused, and the state of the counter, which is all there is to know.
+local notAfter, prescribed, margin = tonumber(ARGV[1]), 0, 0
+if not notAfter then
+  notAfter, prescribed, margin = string.match(ARGV[1], '^(%d+) (%d+) (%d+)$')
+  notAfter, prescribed, margin = tonumber(notAfter), tonumber(prescribed), tonumber(margin)
+end
 --@include shared/clock.lua
 if notAfter > 0 and now > notAfter then
-  return { string.format('%.0f', now), -2 }
+  return { time[1], time[2], -2 }
 end
+--@include shared/quick.lua
+local rules, work = unpack(cjson.decode(ARGV[2]))
 --@include shared/slot.lua
 --@include shared/apply.lua
 for i = 1, #rules do
@@ -98,7 +113,7 @@ local function decideAll()
   for i = 1, #KEYS do
     cellsOf[i], dirty[i] = readCells(KEYS[i]), false
   end
-  local reply, n, at, last = { decimal(now) }, 1, 1, #work
+  local reply, n, at, last = { time[1], time[2] }, 2, 1, #work
   while at <= last do
     current = at
     if not failures[at] then
