@@ -1,6 +1,7 @@
 import type { AlgorithmName } from '../../algorithms/index.js';
 import type { HashedSubject, Operation } from '../../core/operation.js';
 import type { Rule } from '../../core/rule.js';
+import { quickArgs } from './quick.js';
 
 /**
  * What a decision about several subjects does to one of them on a cluster, beside the operations themselves; `lua/decide.lua`
@@ -25,10 +26,9 @@ export interface WorkItem {
 /** The items of one decision. */
 export type Work = readonly WorkItem[];
 
-/** A rule as the script knows it, made once; `batch` and `index` place it in the batch that is being encoded. */
+/** A rule as JSON, made once; `batch` and `index` place it in the batch that is being encoded. */
 interface RuleCode {
   readonly json: string;
-  readonly quick: QuickCode | undefined;
   batch: number;
   index: number;
 }
@@ -45,41 +45,6 @@ export const ALGORITHM_NAMES = Object.keys(ALGORITHM_CODES) as AlgorithmName[];
 
 /** As `lua/decide.lua` knows it. */
 const USUAL_HOLD_MS = 60_000;
-
-/** From here on a time or a level, or a count, does not fit the form of `lua/shared/plain.lua`. */
-const TOO_LARGE = { level: 2 ** 48, count: 2 ** 32 } as const;
-
-/** What the short way of the script (`lua/shared/quick.lua`) is told of a rule. */
-interface QuickCode {
-  readonly kind: 's' | 'f' | 'e' | 'b';
-  readonly head: string;
-  readonly window: string;
-  /** Whether a refusal starts a block; the limit. Left out at the end where it is usual. */
-  readonly more: readonly string[];
-}
-
-const LETTERS: Record<AlgorithmName, string> = {
-  'sliding-window': 's',
-  'fixed-window': 'f',
-  'sliding-log': '',
-  'token-bucket': 't',
-  'leaky-bucket': 'l',
-};
-
-/** `undefined`: a rule whose counter may not fit the plain form. */
-function quickCodeOf({ scope, algorithm, limit, windowMs, capacity, align, blockMs }: Rule): QuickCode | undefined {
-  const isBucket = algorithm === 'token-bucket' || algorithm === 'leaky-bucket';
-  // A charge may add up to twice the capacity.
-  const fits = isBucket ? 2 * capacity * windowMs < TOO_LARGE.level : 2 * capacity < TOO_LARGE.count;
-  if (algorithm === 'sliding-log' || !fits) return undefined;
-  const blocks = blockMs.length === 0 ? '' : '1';
-  return {
-    kind: isBucket ? 'b' : algorithm === 'sliding-window' ? 's' : align === 'epoch' ? 'e' : 'f',
-    head: `${LETTERS[algorithm]}${windowMs.toString(16)}:${scope}`,
-    window: String(windowMs),
-    more: isBucket ? [blocks, String(limit)] : blocks === '' ? [] : [blocks],
-  };
-}
 
 const codes = new WeakMap<Rule, RuleCode>();
 let batches = 0;
@@ -100,7 +65,7 @@ function codeOf(rule: Rule): RuleCode {
     ...(holdMs === USUAL_HOLD_MS ? {} : { hold: holdMs }),
     ...(blockMs.length === 0 ? {} : { ladder: blockMs }),
   });
-  const code = { json, quick: quickCodeOf(rule), batch: 0, index: 0 };
+  const code = { json, batch: 0, index: 0 };
   codes.set(rule, code);
   return code;
 }
@@ -135,28 +100,22 @@ class KeyList {
   }
 }
 
-/** Encodes decisions for `lua/decide.lua`: every subject and every rule once, however many decisions speak of them. */
+/** Encodes decisions for `lua/decide.lua`. */
 export function encode(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
-  const [first] = decisions;
-  const quick = decisions.length === 1 && first?.length === 1 ? encodeQuick(first[0], keyOf) : undefined;
-  return quick ?? encodeAll(decisions, keyOf);
+  return quickly(decisions, keyOf) ?? atLength(decisions, keyOf);
 }
 
 /** The usual call: one decision, which is one consume of one rule. */
-function encodeQuick(item: WorkItem | undefined, keyOf: (hash: string) => string): Encoded | undefined {
+function quickly(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded | undefined {
+  const item = decisions.length === 1 && decisions[0]?.length === 1 ? decisions[0][0] : undefined;
+  // Not even a cost that is no number may go astray: the other way answers it with an error.
   if (item?.operation.type !== 'consume' || !(item.operation.cost > 0)) return undefined;
-  const { rule, subject, operation } = item;
-  const { json, quick } = codeOf(rule);
-  if (quick === undefined) return undefined;
-  const cost = String(operation.cost);
-  const room = String((rule.capacity - operation.cost) * rule.windowMs);
-  return {
-    keys: [keyOf(subject.hash)],
-    args: [`[[${json}],[1,1,1,1,${cost}]]`, quick.kind, quick.head, quick.window, cost, room, ...quick.more],
-  };
+  const args = quickArgs(item.rule, item.operation.cost);
+  return args && { keys: [keyOf(item.subject.hash)], args };
 }
 
-function encodeAll(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
+/** Every subject and every rule once, however many decisions speak of them. */
+function atLength(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
   batches += 1;
   const keys = new KeyList(keyOf);
   let rules = '';

@@ -4,13 +4,14 @@
 -- that has lost its expiry.
 --
 -- Needs `now`, `time`, `prescribed` and `margin`; decide.lua tells the arguments and the reply.
-local kind = ARGV[3]
-if kind then
+local kind = ARGV[2]
+-- 2^47: what is added to such a time still fits six bytes.
+if ARGV[3] and now < 140737488355328 then
   local pack = struct.pack
-  local key, head, window, units, limit = KEYS[1], ARGV[4], ARGV[5] + 0, ARGV[6] + 0, 0
+  local key, head, window, units, limit = KEYS[1], ARGV[3], ARGV[4] + 0, ARGV[5] + 0, 0
   local form, bytes = '>I6I4I4', 14
   if kind == 'b' then
-    form, bytes, limit = '>I6I6I6', 18, ARGV[9] + 0
+    form, bytes, limit = '>I6I6I6', 18, ARGV[8] + 0
   elseif kind ~= 's' then
     form, bytes = '>I6I4', 10
   end
@@ -37,7 +38,7 @@ if kind then
       --@inline ../algorithms/parts/fixed-window.used.lua
       keeps = used > 0
     end
-    if used <= ARGV[7] + 0 then
+    if used <= ARGV[6] + 0 then
       if kind == 's' then
         --@inline ../algorithms/parts/sliding-window.add.lua
         --@inline ../algorithms/parts/sliding-window.until.lua
@@ -61,7 +62,7 @@ if kind then
         redis.call('SET', key, head .. value, 'PX', untl - now + margin)
       end
       return { time[1], time[2], 64, a, b, c }
-    elseif (ARGV[8] or '') == '' and (not value or redis.call('PTTL', key) ~= -1) then
+    elseif (ARGV[7] or '') == '' and (not value or redis.call('PTTL', key) ~= -1) then
       return { time[1], time[2], 65, a, b, c }
     end
   end
