@@ -20,7 +20,7 @@ if ARGV[3] and now < 140737488355328 then
   if not value and struct.size('l') == 8 or value and #value == #head + bytes and string.sub(value, 1, #head) == head then
     -- As it begins, what has counted nothing.
     local a, b, c, used, untl = now, 0, 0, 0, 0
-    -- Does the expiry that the key has stay right?
+    -- Does the expiry that the key has stay right? It does while the same window runs.
     local keeps = false
     if value then
       a, b, c = struct.unpack(form, value, #head + 1)
@@ -28,10 +28,10 @@ if ARGV[3] and now < 140737488355328 then
       a, b = 0, now
     end
     if kind == 's' then
-      local start, elapsed = a, 0
+      local elapsed = 0
       --@inline ../algorithms/parts/sliding-window.roll.lua
       --@inline ../algorithms/parts/sliding-window.used.lua
-      keeps = a == start and b > 0
+      keeps = b > 0
     elseif kind == 'b' then
       --@inline ../algorithms/parts/bucket.used.lua
     else
