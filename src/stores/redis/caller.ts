@@ -59,13 +59,13 @@ export class Caller {
     done: (outcomes: Outcomes) => void,
     failed: (error: unknown) => void,
   ): void {
-    const { keys, tail } = encode(decisions, this.keyOf);
+    const { keys, args } = encode(decisions, this.keyOf);
     const { clock, port } = this;
     const node = clock === undefined ? port.nodeOf(keys[0] ?? '') : undefined;
     const notAfter = this.#servers.notAfter(node, expires);
     const prescribed = clock?.now() ?? at;
-    const margin = clock !== undefined ? TEST_MARGIN_MS : at > 0 ? NODE_MARGIN_MS : 0;
-    const argument = `[${String(prescribed)},${String(margin)},${String(notAfter)},${tail}]`;
+    const margin = clock === undefined ? NODE_MARGIN_MS : TEST_MARGIN_MS;
+    const times = prescribed === 0 ? '' : ` ${String(prescribed)} ${String(margin)}`;
     const sent = performance.now();
     const answer = (raw: unknown): void => {
       let outcomes: Outcomes;
@@ -81,7 +81,7 @@ export class Caller {
       }
       done(outcomes);
     };
-    void run(port, DECIDE, keys, [argument], answer, expires, failed);
+    void run(port, DECIDE, keys, [`${String(notAfter)}${times}`, ...args], answer, expires, failed);
   }
 }
 

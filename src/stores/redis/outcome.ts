@@ -1,3 +1,6 @@
+import { decide } from '../../core/decide.js';
+import { CELL_VERSION } from '../../core/cell.js';
+import type { Cell } from '../../core/cell.js';
 import { storeError } from '../../core/errors.js';
 import type { Reading, Reason } from '../../core/decision.js';
 import type { Rule } from '../../core/rule.js';
@@ -24,7 +27,11 @@ export interface Outcome {
 }
 
 const REASONS: readonly Reason[] = ['ok', 'blocked', 'cost', 'limit', 'held'];
+const FAILED = -1;
 const LATE = -2;
+/** The reply of `lua/shared/quick.lua`: a state, of which the reading is yet to be made. */
+const COUNTED = 64;
+const REFUSED = 65;
 const STARTED = 8;
 const ENDED = 16;
 const STANDS = 32;
@@ -34,11 +41,11 @@ const NONE: readonly never[] = [];
 export class ReplyReader {
   readonly at: number;
   readonly #numbers: readonly unknown[];
-  #next = 1;
+  #next = 2;
 
   constructor(reply: unknown) {
     this.#numbers = listReply(reply);
-    this.at = Number(this.#numbers[0]);
+    this.at = Number(this.#numbers[0]) * 1000 + Math.floor(Number(this.#numbers[1]) / 1000);
     if (!Number.isSafeInteger(this.at)) {
       throw noReply();
     }
@@ -46,12 +53,14 @@ export class ReplyReader {
 
   /** Nothing was decided: the call reached the server too late. */
   get isLate(): boolean {
-    return Number(this.#numbers[1]) === LATE;
+    return Number(this.#numbers[2]) === LATE;
   }
 
   /** The next decision, or the error that it failed with. */
   read(items: Work): Outcome | Error {
-    if (this.#numbers[this.#next] === -1 || this.#numbers[this.#next] === '-1') {
+    const code = Number(this.#numbers[this.#next]);
+    if (code === COUNTED || code === REFUSED) return this.#quick(items, code === COUNTED);
+    if (code === FAILED) {
       const message = textOf(this.#numbers[this.#next + 1]);
       this.#next += 2;
       return storeError('ERR_LIMITKEEPER_STORE', `the script failed: ${message}`, {
@@ -65,6 +74,22 @@ export class ReplyReader {
     if (blocks.length === 0) return { at: this.at, readings, blockStarted: NONE, blocks: NONE };
     const blockStarted = blocks.flatMap(({ item, news }) => (news === 'started' ? [item] : []));
     return { at: this.at, readings, blockStarted, blocks };
+  }
+
+  /** One rule of which nothing but the counter is stored: what `decide` says of it now. */
+  #quick([item]: Work, isCounted: boolean): Outcome | Error {
+    if (item?.operation.type !== 'consume') return noReply();
+    this.#next += 1;
+    const { rule, subject, operation } = item;
+    const { algorithm, windowMs } = rule;
+    const state = [this.#number(), this.#number(), this.#number()];
+    const cell: Cell = {
+      v: CELL_VERSION,
+      counters: [{ algorithm, windowMs, state, holds: NONE, until: Infinity }],
+    };
+    const cost = isCounted ? 0 : operation.cost;
+    const { readings } = decide([{ rule, subject, operation: { type: 'peek', cost } }], [cell], this.at);
+    return { at: this.at, readings, blockStarted: NONE, blocks: NONE };
   }
 
   #reading({ scope, capacity }: Rule, item: number, blocks: BlockNews[]): Reading {

@@ -1,6 +1,7 @@
 import type { AlgorithmName } from '../../algorithms/index.js';
 import type { HashedSubject, Operation } from '../../core/operation.js';
 import type { Rule } from '../../core/rule.js';
+import { quickArgs } from './quick.js';
 
 /**
  * What a decision about several subjects does to one of them on a cluster, beside the operations themselves; `lua/decide.lua`
@@ -71,8 +72,8 @@ function codeOf(rule: Rule): RuleCode {
 
 export interface Encoded {
   readonly keys: readonly string[];
-  /** `rules,work`: the end of the script's argument. */
-  readonly tail: string;
+  /** The script's arguments behind the first, which tells of time. */
+  readonly args: readonly string[];
 }
 
 /** The keys of one call, each once. */
@@ -99,8 +100,22 @@ class KeyList {
   }
 }
 
-/** Encodes decisions for `lua/decide.lua`: every subject and every rule once, however many decisions speak of them. */
+/** Encodes decisions for `lua/decide.lua`. */
 export function encode(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
+  return quickly(decisions, keyOf) ?? atLength(decisions, keyOf);
+}
+
+/** The usual call: one decision, which is one consume of one rule. */
+function quickly(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded | undefined {
+  const item = decisions.length === 1 && decisions[0]?.length === 1 ? decisions[0][0] : undefined;
+  // Not even a cost that is no number may go astray: the other way answers it with an error.
+  if (item?.operation.type !== 'consume' || !(item.operation.cost > 0)) return undefined;
+  const args = quickArgs(item.rule, item.operation.cost);
+  return args && { keys: [keyOf(item.subject.hash)], args };
+}
+
+/** Every subject and every rule once, however many decisions speak of them. */
+function atLength(decisions: readonly Work[], keyOf: (hash: string) => string): Encoded {
   batches += 1;
   const keys = new KeyList(keyOf);
   let rules = '';
@@ -120,7 +135,7 @@ export function encode(decisions: readonly Work[], keyOf: (hash: string) => stri
       pushOperation(work, operation);
     }
   }
-  return { keys: keys.list, tail: `[${rules}],${JSON.stringify(work)}` };
+  return { keys: keys.list, args: [`[[${rules}],${JSON.stringify(work)}]`] };
 }
 
 function pushOperation(work: number[], operation: WorkItem['operation']): void {

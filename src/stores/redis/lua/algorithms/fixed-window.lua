@@ -1,19 +1,19 @@
 -- The twin of algorithms/fixed-window.ts. State: a start, b count.
---@include ../shared/numbers.lua
 local function fixedWindow()
   local algorithm = {}
 
   function algorithm.used(counter, rule, now)
-    return now < counter.a + rule.window and counter.b * rule.window or 0
+    local a, b, window = counter.a, counter.b, rule.window
+    local used
+    --@inline parts/fixed-window.used.lua
+    return used
   end
 
   function algorithm.add(counter, rule, now, units)
-    local start = counter.a
-    if start and now < start + rule.window and counter.b > 0 then
-      counter.b = counter.b + units
-    else
-      counter.a, counter.b = rule.epoch and now - fmod(now, rule.window) or now, units
-    end
+    local a, b, window, epoch = counter.a, counter.b, rule.window, rule.epoch
+    local used = a and algorithm.used(counter, rule, now) or 0
+    --@inline parts/fixed-window.add.lua
+    counter.a, counter.b = a, b
   end
 
   function algorithm.refund(counter, rule, now, at, units)
@@ -24,12 +24,15 @@ local function fixedWindow()
     end
   end
 
-  function algorithm.waitFor(counter, rule, now)
-    return counter.a + rule.window - now
+  function algorithm.forgettableAt(counter, rule)
+    local a, window = counter.a, rule.window
+    local untl
+    --@inline parts/fixed-window.until.lua
+    return untl
   end
 
-  function algorithm.forgettableAt(counter, rule)
-    return counter.a + rule.window
+  function algorithm.waitFor(counter, rule, now)
+    return algorithm.forgettableAt(counter, rule) - now
   end
 
   return algorithm

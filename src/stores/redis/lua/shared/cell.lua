@@ -1,7 +1,14 @@
 -- Reading and writing the value of a subject: all its cells, of every scope.
 --
--- The value is a stream of MessagePack items. The first is the format version. A string begins the cell of that scope;
--- a number begins a part of the cell:
+-- A value has one of two forms, told apart by the first byte, which is also the mark of the format.
+--
+-- A letter: one counter and nothing else, as most subjects are. Short, and read and written at once:
+--   letter (s sliding window, f fixed window, t token bucket, l leaky bucket), window in hexadecimal, ':', scope; then the
+--   state, whole numbers of 6 or 4 bytes, the high byte first: s start 6, current 4, previous 4 · f start 6, count 4
+--   · t and l level 6, at 6, until 6
+--
+-- A 1: a stream of MessagePack items, of which that is the first. A string begins the cell of that scope; a number begins a
+-- part of the cell:
 --   0x40 + flags   block: since, until, strikes         flags: 1 manual, 2 for ever (then there is no `until`)
 --   algorithm + flags   counter: window, state, holds   flags: 8 it has holds, 16 it has no state (only holds keep it)
 -- State by algorithm: 1 sliding window: start, current, previous · 2 fixed window: start, count
@@ -22,9 +29,33 @@ local MOST = 9007199254740992
 -- Lua 5.1 hands on a few thousand values at once, and a subject may have a thousand cells of four items each.
 local MOST_AT_ONCE = 1000
 --@include rare.lua
+--@include plain.lua
+
+-- A bucket keeps it in c, as it was written.
+local function untilOf(algorithm, window, a, b, c)
+  local untl = c
+  if algorithm == 1 then
+    --@inline ../algorithms/parts/sliding-window.until.lua
+  elseif algorithm == 2 then
+    --@inline ../algorithms/parts/fixed-window.until.lua
+  end
+  return untl
+end
 
 -- Comparing raises an error for what is no number, and is false for NaN: readCells catches both.
 local function parse(value)
+  local plain = plainAlgorithm(value)
+  if plain then
+    local window, scope, a, b, c = parsePlain(value, plain)
+    local untl = untilOf(plain, window, a, b, c)
+    if not (window > 0 and window <= MOST and untl <= 2 * MOST) then
+      error('not a cell')
+    end
+    -- What follows the state is the place from which nothing was read yet, where there is no c.
+    c = plain == 1 and c or false
+    local counter = { algorithm = plain, window = window, untl = untl, holds = false, a = a, b = b, c = c }
+    return { { scope = scope, block = false, counter } }
+  end
   -- No item is shorter than a byte.
   local values = #value <= MOST_AT_ONCE and { cmsgpack.unpack(value) } or need(rareParts).unpackItems(value)
   if values[1] ~= VERSION then
@@ -49,12 +80,12 @@ local function parse(value)
         if not (a >= 0 and b >= 0 and c >= 0 and a <= MOST and b <= MOST and c <= MOST) then
           error('not a cell')
         end
-        untl, i = b > 0 and a + 2 * window or a + window, i + 5
+        untl, i = untilOf(algorithm, window, a, b, c), i + 5
       elseif algorithm == 2 then
         if not (a >= 0 and b >= 0 and a <= MOST and b <= MOST) then
           error('not a cell')
         end
-        c, untl, i = false, a + window, i + 4
+        c, untl, i = false, untilOf(algorithm, window, a, b, c), i + 4
       elseif algorithm == 3 then
         a, b, c = need(rareParts).log(a), false, false
         untl, i = a[#a - 1] + window, i + 3
@@ -112,12 +143,7 @@ end
 
 local items = { VERSION }
 
--- margin: milliseconds that the key is kept longer, where the time of the call is not this server's own.
-local function writeCells(key, cells, now, margin)
-  if #cells == 0 then
-    redis.call('DEL', key)
-    return
-  end
+local function packedValue(cells)
   local n = 1
   for i = 1, #cells do
     local cell = cells[i]
@@ -160,6 +186,15 @@ local function writeCells(key, cells, now, margin)
       end
     end
   end
-  local value = n <= MOST_AT_ONCE and cmsgpack.pack(unpack(items, 1, n)) or need(rareParts).packItems(items, n)
+  return n <= MOST_AT_ONCE and cmsgpack.pack(unpack(items, 1, n)) or need(rareParts).packItems(items, n)
+end
+
+-- margin: milliseconds that the key is kept longer, where the time of the call is not this server's own.
+local function writeCells(key, cells, now, margin)
+  if #cells == 0 then
+    redis.call('DEL', key)
+    return
+  end
+  local value = plainValue(cells) or packedValue(cells)
   redis.call('SET', key, value, 'PX', decimal(lifetime(cells, now) + margin))
 end

@@ -1,0 +1,1 @@
+a, b = used + units * window, now > b and now or b

@@ -1,0 +1,1 @@
+untl = a + window

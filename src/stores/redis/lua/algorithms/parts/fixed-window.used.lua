@@ -1,0 +1,1 @@
+used = now < a + window and b * window or 0

@@ -1,0 +1,1 @@
+untl = b > 0 and a + 2 * window or a + window

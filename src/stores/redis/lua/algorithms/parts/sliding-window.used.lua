@@ -1,0 +1,1 @@
+used = c * (window - elapsed) + b * window
