@@ -1,5 +1,8 @@
 // Paired bursts: in each round every contender runs one burst, in an order that changes, and what it took is divided by what
 // another took in the same round. Told are medians over the rounds, so that a busy machine disturbs all alike.
+//
+// Garbage is not collected before a burst: after `gc()` the engine compiles anew and starts with a small young generation, and
+// short bursts cost five times what they cost in a process that serves.
 import { loaded } from './check.mjs';
 import { median } from './median.mjs';
 
@@ -67,8 +70,6 @@ async function runBurst({ name, run, isRight }, from, calls, lanes) {
 }
 
 async function measured(work, calls, gauges) {
-  // What one contender leaves behind must not be billed to the next.
-  globalThis.gc?.();
   const before = await gauges();
   const cpuBefore = process.cpuUsage();
   const start = process.hrtime.bigint();
