@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { knownOptions, optionalFunction, plainObject } from '../core/validate.js';
 import { received, typeError } from '../core/errors.js';
+import { refuseRequest } from '../core/uncalled.js';
 import type { Limiter } from '../core/limiter.js';
 
 /** What a caller may do: read only, or all. */
@@ -25,7 +26,10 @@ export interface AdminOptions {
 
 /** @throws TypeError with a code for an unknown option, or limiters that are none. */
 export function checkOptions(options: AdminOptions): readonly Limiter[] {
-  plainObject(options, 'options');
+  refuseRequest(
+    plainObject(options, 'options'),
+    "Call it: app.use('/ops/limits', adminRouter({ limiters, adminKey })).",
+  );
   knownOptions(options, ['limiters', 'adminKey', 'readKey', 'authorize'], 'the options of adminRouter');
   optionalFunction(options.authorize, 'authorize');
   const { limiters } = options as { limiters: unknown };

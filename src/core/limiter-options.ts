@@ -7,6 +7,7 @@ import type { Rule, RuleSettings } from './rule.js';
 import { STORE_METHODS } from './store.js';
 import type { Store, SyncStore } from './store.js';
 import type { Hashing } from './subject.js';
+import { refuseRequest } from './uncalled.js';
 
 /** A rule of {@link createLimiter}: its numbers stand here, or come with each call as a plan. */
 export interface LimiterRule extends RuleSettings {
@@ -94,14 +95,25 @@ function adviseMiddleware(name: string): string | undefined {
   return `It is an option of rateLimit, the middleware; ${OF_THE_MIDDLEWARE[name] ?? ''}.`;
 }
 
+/** What to do with options of one rule that stand beside a list of rules. */
+export function adviseList(ruleOptions: readonly string[]): (name: string) => string | undefined {
+  return name =>
+    ruleOptions.includes(name)
+      ? `A limiter has one rule, or a list of them: write ${name} into a rule of the list, rules: [{ ${name}: … }], or leave rules out.`
+      : undefined;
+}
+
 /** @throws TypeError or RangeError that names the option, what was expected and what came. */
 export function limiterEntries(options: LimiterOptions): readonly LimiterEntry[] {
-  plainObject(options, 'options');
+  refuseRequest(
+    plainObject(options, 'options'),
+    'createLimiter makes no middleware: app.use(rateLimit({ … })) is one.',
+  );
   if (!('rules' in options)) {
     knownOptions(
       options,
       [...RULE_OPTIONS, ...SETTING_OPTIONS],
-      'the options of a limiter of one rule',
+      'the options of createLimiter',
       adviseMiddleware,
     );
     return [entryOf(options, '')];
@@ -109,8 +121,8 @@ export function limiterEntries(options: LimiterOptions): readonly LimiterEntry[]
   knownOptions(
     options,
     ['rules', ...SETTING_OPTIONS],
-    'the options of a limiter with rules',
-    adviseMiddleware,
+    'the options of createLimiter with rules',
+    name => adviseMiddleware(name) ?? adviseList(RULE_OPTIONS)(name),
   );
   const entries = ruleList(options.rules).map((rule, i) => {
     const where = `rules[${String(i)}]`;

@@ -1,4 +1,4 @@
-import { warnOnce } from './warn-once.js';
+import { warnOncePerValue } from './warn-once.js';
 
 const [HOUR, DAY] = [3600, 86_400];
 
@@ -20,8 +20,10 @@ export function looksLikeMilliseconds(sec: number): boolean {
 export function warnOfMilliseconds(option: string, ms: number): void {
   const sec = ms / 1000;
   if (!looksLikeMilliseconds(sec)) return;
-  warnOnce(
+  warnOncePerValue(
     'LIMITKEEPER_LOOKS_LIKE_MILLISECONDS',
+    // Without the rule's place in its list, which the middleware makes a second time for its limiter.
+    `${option.replace(/^.*\./, '')} ${String(sec)}`,
     `${option} is ${String(sec)}, ${hours(sec)}; write ${String(sec / 1000)} for ${String(sec)} ms`,
   );
 }

@@ -1,4 +1,5 @@
 import { rangeError, received, typeError } from './errors.js';
+import { optionHint } from './option-hints.js';
 
 /**
  * The checks that options go through, by hand: the main entry loads no package, and zod takes 65–90 ms to load. Each
@@ -87,27 +88,6 @@ export function plainObject(value: unknown, option: string): Readonly<Record<str
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** What other limiters call it, where the names do not begin alike. */
-const ELSEWHERE: Readonly<Record<string, readonly [option: string, hint: string]>> = {
-  max: ['limit', 'limit'],
-  points: ['limit', 'limit'],
-  duration: ['windowSec', 'windowSec'],
-  keyGenerator: ['keyFn', 'keyFn'],
-  handler: ['onLimited', 'onLimited'],
-  requestWasSuccessful: ['outcome', 'outcome'],
-  skipSuccessfulRequests: ['count', "count: 'failures' with an outcome"],
-  skipFailedRequests: ['count', "count: 'successes' with an outcome"],
-  standardHeaders: ['headers', 'headers: { standard }'],
-  legacyHeaders: ['headers', 'headers: { legacy }'],
-  passOnStoreError: ['failMode', 'failMode'],
-};
-
-function suggestion(name: string, known: readonly string[]): string | undefined {
-  const [option = '', hint] = Object.hasOwn(ELSEWHERE, name) ? (ELSEWHERE[name] ?? []) : [];
-  if (known.includes(option)) return hint;
-  return known.find(candidate => candidate.toLowerCase().startsWith(name.slice(0, 4).toLowerCase()));
-}
-
 /**
  * A mistyped option would otherwise do nothing, silently: in a rate limiter that is a hole.
  *
@@ -121,7 +101,7 @@ export function knownOptions(
 ): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    const near = suggestion(name, known);
+    const near = optionHint(name, known);
     const advice = advise(name) ?? (near === undefined ? undefined : `Did you mean ${near}?`);
     throw typeError(
       'ERR_LIMITKEEPER_UNKNOWN_OPTION',

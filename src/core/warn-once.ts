@@ -12,14 +12,25 @@ shared[KEY] = given;
 
 /**
  * Warns once in a process; see {@link emitWarning}. It is switched off before the first request.
+ */
+export function warnOnce(code: WarningCode): void {
+  if (isNew(code)) emitWarning(code, textOf(code));
+}
+
+/**
+ * Warns once in a process of each value of an option.
  *
+ * @param value the option and its value
  * @param detail what of the program's own it is about; never anything of a request.
  */
-export function warnOnce(code: WarningCode, detail?: string): void {
-  if (given.has(code)) return;
-  given.add(code);
-  const text = textOf(code);
-  emitWarning(code, detail === undefined ? text : `${detail}: ${text}`);
+export function warnOncePerValue(code: WarningCode, value: string, detail: string): void {
+  if (isNew(`${code} ${value}`)) emitWarning(code, `${detail}: ${textOf(code)}`);
+}
+
+function isNew(what: string): boolean {
+  if (given.has(what)) return false;
+  given.add(what);
+  return true;
 }
 
 /** The texts are in a file that is read with the first warning. A request may be waiting, and must not pay where that fails. */

@@ -1,10 +1,17 @@
 import { knownOptions, optionalBoolean, optionalFunction, oneOf, plainObject } from '../core/validate.js';
 import { received, typeError } from '../core/errors.js';
-import { checkCost, checkScopesDiffer, ruleList, SETTING_OPTIONS } from '../core/limiter-options.js';
+import {
+  adviseList,
+  checkCost,
+  checkScopesDiffer,
+  ruleList,
+  SETTING_OPTIONS,
+} from '../core/limiter-options.js';
 import type { LimiterOptions, LimiterRule } from '../core/limiter-options.js';
 import type { Operation } from '../core/operation.js';
 import { RuleTemplate } from '../core/rule.js';
 import type { Rule } from '../core/rule.js';
+import { refuseRequest } from '../core/uncalled.js';
 import type { RateLimitOptions, RuleOptions } from './types.js';
 
 /** A rule of the middleware, checked. */
@@ -75,10 +82,11 @@ const MIDDLEWARE_NAMES = [
  * @throws TypeError or RangeError with a `code`, naming the option, what was expected and what came.
  */
 export function requestRules(options: RateLimitOptions): readonly RequestRule[] {
-  plainObject(options, 'options');
+  refuseRequest(plainObject(options, 'options'), 'Call it: app.use(rateLimit({ … })).');
   const hasList = 'rules' in options;
   const known = hasList ? ['rules', ...MIDDLEWARE_NAMES] : [...RULE_NAMES, ...MIDDLEWARE_NAMES];
-  knownOptions(options, known, hasList ? 'the options of rateLimit with rules' : 'the options of rateLimit');
+  if (hasList) knownOptions(options, known, 'the options of rateLimit with rules', adviseList(RULE_NAMES));
+  else knownOptions(options, known, 'the options of rateLimit');
   checkMiddlewareOptions(options);
   const rules = hasList
     ? ruleList(options.rules).map((rule, i) => {

@@ -1,6 +1,7 @@
 import { knownOptions, plainObject } from '../core/validate.js';
 import { isLimitkeeperError } from '../core/errors.js';
 import type { FailMode } from '../core/events.js';
+import { refuseRequest } from '../core/uncalled.js';
 import type { RateLimitOptions, RuleOptions } from '../express/types.js';
 
 /** What a preset shares with `rateLimit`, where each of these is described. */
@@ -67,7 +68,9 @@ const RULE_NAMES = [
 export function checkNames(options: object, own: readonly string[], where: string): void {
   const names: readonly string[] = RULE_NAMES;
   const [example = ''] = own.filter(name => name === 'password' || name === 'ip');
-  knownOptions(plainObject(options, `the options of ${where}`), [...own, ...SETTING_NAMES], where, name =>
+  const given = plainObject(options, `the options of ${where}`);
+  refuseRequest(given, `Call it: ${where}(), or ${where}({ … }).`);
+  knownOptions(given, [...own, ...SETTING_NAMES], where, name =>
     names.includes(name) ? `It belongs to one of the rules: ${example}: { ${name}: … }.` : undefined,
   );
 }

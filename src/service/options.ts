@@ -1,4 +1,5 @@
 import { knownOptions, plainObject } from '../core/validate.js';
+import { refuseRequest } from '../core/uncalled.js';
 import type { LimiterSettings } from '../core/limiter-options.js';
 
 export interface RateServiceOptions extends Omit<LimiterSettings, 'ipv6Prefix'> {
@@ -31,5 +32,7 @@ const OPTIONS = [
 
 /** @throws TypeError with a code for an unknown option. */
 export function checkOptions(options: RateServiceOptions): void {
-  knownOptions(plainObject(options, 'the options of rateRouter'), OPTIONS, 'the options of rateRouter');
+  const given = plainObject(options, 'the options of rateRouter');
+  refuseRequest(given, 'Call it: app.use(rateRouter({ … })).');
+  knownOptions(given, OPTIONS, 'the options of rateRouter');
 }

@@ -1,7 +1,10 @@
 // L3, L4: what newcomers wrote, and what they are told.
+import type { ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { byStatus, clientIp, createLimiter, getRateLimit, MemoryStore, rateLimit } from 'limitkeeper';
+import { adminRouter } from 'limitkeeper/admin';
 import { apiLimits, loginLimits } from 'limitkeeper/presets';
+import { rateRouter } from 'limitkeeper/service';
 import { FakeClock } from 'limitkeeper/testing';
 import { looksLikeMilliseconds } from '../../src/core/looks-like-ms.js';
 import { call, closeServers, EXPRESSES, serve } from '../support/http.js';
@@ -156,6 +159,21 @@ describe('L4: seconds that are milliseconds', () => {
     expect(warnings).toEqual([MS]);
   });
 
+  test('tells of each value once, that whoever mends one hears of the next', () => {
+    const emit = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    for (let i = 0; i < 2; i += 1) {
+      rateLimit({ ...RULE, windowSec: 60_000, blockSec: [300_000, 600_000], holdSec: 30_000 });
+      createLimiter({ rules: [RULE, { ...RULE, scope: 'y', windowSec: 900_000 }] });
+    }
+    expect(emit.mock.calls.map(([text]) => /^\S+ is \d+/.exec(String(text))?.[0])).toEqual([
+      'windowSec is 60000',
+      'blockSec is 300000',
+      'blockSec is 600000',
+      'holdSec is 30000',
+      'rules[1].windowSec is 900000',
+    ]);
+  });
+
   test('says which option, what it means, and what to write', () => {
     const emit = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
     createLimiter({ rules: [RULE, { ...RULE, scope: 'y', windowSec: 60_000 }] });
@@ -233,6 +251,60 @@ describe('L4: an error says what to write', () => {
       /ip: \{ windowSec: … \}/,
     ],
     [
+      'createLimiter({ skp })',
+      () => createLimiter(loose({ ...RULE, skp: 1 })),
+      'UNKNOWN_OPTION',
+      /"skp" in the options of createLimiter\./,
+    ],
+    [
+      'createLimiter({ scope, rules })',
+      () => createLimiter(loose({ ...RULE, rules: [RULE] })),
+      'UNKNOWN_OPTION',
+      /in the options of createLimiter with rules\. .*one rule, or a list of them.* rules: \[\{ scope: … \}\], or leave rules out/,
+    ],
+    [
+      'rateLimit({ scope, limit, rules: [] })',
+      () => rateLimit(loose({ scope: 'x', limit: 5, rules: [] })),
+      'UNKNOWN_OPTION',
+      /one rule, or a list of them.* rules: \[\{ scope: … \}\], or leave rules out/,
+    ],
+    [
+      'rateLimit({ redis })',
+      () => rateLimit(loose({ ...RULE, redis: {} })),
+      'UNKNOWN_OPTION',
+      /Did you mean store: new RedisStore\(\{ client \}\), of 'limitkeeper\/redis'\?/,
+    ],
+    [
+      'createLimiter({ storeClient })',
+      () => createLimiter(loose({ ...RULE, storeClient: {} })),
+      'UNKNOWN_OPTION',
+      /Did you mean store: new RedisStore\(\{ client \}\)/,
+    ],
+    [
+      'loginLimits({ client })',
+      () => loginLimits(loose({ client: {} })),
+      'UNKNOWN_OPTION',
+      /Did you mean store: new RedisStore\(\{ client \}\)/,
+    ],
+    [
+      'rateLimit({ trustProxy })',
+      () => rateLimit(loose({ ...RULE, trustProxy: 1 })),
+      'UNKNOWN_OPTION',
+      /Did you mean app\.set\('trust proxy', 1\)/,
+    ],
+    [
+      'apiLimits({ trustProxy })',
+      () => apiLimits(loose({ trustProxy: 1 })),
+      'UNKNOWN_OPTION',
+      /Did you mean app\.set\('trust proxy', 1\)/,
+    ],
+    [
+      'rateLimit({ keyPrefix })',
+      () => rateLimit(loose({ ...RULE, keyPrefix: 'a' })),
+      'UNKNOWN_OPTION',
+      /mean scope\?/,
+    ],
+    [
       'new FakeClock()',
       () => new (FakeClock as unknown as new () => FakeClock)(),
       'OPTION_RANGE',
@@ -241,6 +313,25 @@ describe('L4: an error says what to write', () => {
   ])('%s', async (_what, make, code, told) => {
     const error = await mistake(make);
     expect(error).toMatchObject({ code: `ERR_LIMITKEEPER_${code}`, message: expect.stringMatching(told) });
+  });
+
+  describe.each<[what: string, uncalled: unknown, told: string]>([
+    ['rateLimit', rateLimit, 'Call it: app.use(rateLimit({ … })).'],
+    ['loginLimits', loginLimits, 'Call it: loginLimits(), or loginLimits({ … }).'],
+    ['apiLimits', apiLimits, 'Call it: apiLimits(), or apiLimits({ … }).'],
+    ['createLimiter', createLimiter, 'createLimiter makes no middleware: app.use(rateLimit({ … })) is one.'],
+    ['adminRouter', adminRouter, "Call it: app.use('/ops/limits', adminRouter({ limiters, adminKey }))."],
+    ['rateRouter', rateRouter, 'Call it: app.use(rateRouter({ … })).'],
+  ])('app.use(%s), uncalled', (_what, uncalled, told) => {
+    test.each(EXPRESSES)('%s', async (_name, express) => {
+      const app = express();
+      app.use(loose(uncalled));
+      app.use((error: Error, _req: unknown, res: ServerResponse, _next: unknown) => {
+        res.end(error.message);
+      });
+      const { body } = await call(await serve(app), { headers: { 'X-Secret': 'hush' } });
+      expect(body).toBe(`limitkeeper: options must be an object of options, got a request. ${told}`);
+    });
   });
 
   test("a request of Express 4 or 5 in a subject's place", async () => {

@@ -1,5 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { createLimiter, MemoryStore } from 'limitkeeper';
 import type { LimiterRule } from 'limitkeeper';
 import { FakeClock } from 'limitkeeper/testing';
@@ -121,4 +124,19 @@ test('docs/README.md lists every page', () => {
 
 test('package-lock.json names no registry', () => {
   expect(readFileSync(path.join(root, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved": "http/);
+});
+
+// npm ci says so of each package that wants a newer one, which on Node 20 is the first thing that a newcomer reads.
+test('npm ci finds nothing wrong with the Node.js that the README asks for', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'limitkeeper-engines-'));
+  try {
+    for (const name of ['package.json', 'package-lock.json'])
+      cpSync(path.join(root, name), path.join(folder, name));
+    const { stderr } = await promisify(execFile)('npm', ['ci', '--dry-run', '--offline', '--no-audit'], {
+      cwd: folder,
+    });
+    expect(stderr).not.toContain('EBADENGINE');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

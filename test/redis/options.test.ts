@@ -1,3 +1,4 @@
+import { Redis as Upstash } from '@upstash/redis';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { RedisStore } from '../../src/stores/redis/index.js';
@@ -6,6 +7,7 @@ import { startRedis } from '../support/redis/server.js';
 
 jest.setTimeout(30_000);
 
+const upstash = new Upstash({ url: 'http://127.0.0.1:1', token: 'a' });
 const lazy = new Redis({ lazyConnect: true });
 
 describe('options that are wrong are refused at construction, by name and with what came', () => {
@@ -23,11 +25,26 @@ describe('options that are wrong are refused at construction, by name and with w
     ['an hour', { client: lazy, denyCacheMs: 3_600_000 }, /denyCacheMs must be at most 60000/, 'denyCacheMs'],
     ['a text', { client: lazy, batching: 'no' }, /batching must be true or false/, 'batching'],
     ['a function', { client: lazy, clock: Date.now }, /clock must have a method now/, 'clock'],
+    ['the client itself', lazy, /a client\. Write new RedisStore\(\{ client \}\)/, 'client'],
+    ['one of node-redis', createClient(), /a client\. Write new RedisStore\(\{ client \}\)/, 'client'],
+    ['one of Upstash', upstash, /a client\. Write new RedisStore\(\{ client \}\)/, 'client'],
+    ['its name elsewhere', { redis: lazy }, /"redis".*Did you mean client, which/, 'redis'],
+    ['a function', { sendCommand: () => null }, /"sendCommand".*Did you mean client, which/, 'sendCommand'],
+    ['a url', { url: 'redis://a:secret@b' }, /Did you mean client, e\.g\. client: new Redis\(url\)/, 'url'],
+    ['a keyPrefix', { client: lazy, keyPrefix: 'a' }, /"keyPrefix".*Did you mean prefix\?/, 'keyPrefix'],
     ['a misspelt name', { client: lazy, prefx: 'a' }, /unknown option "prefx".*Did you mean prefix/, 'prefx'],
   ])('%s', (_, options, message, option) => {
     expect(() => new RedisStore(options as RedisStoreOptions)).toThrow(message);
     expect(() => new RedisStore(options as RedisStoreOptions)).toThrow(
       expect.objectContaining({ option, code: expect.stringMatching(/^ERR_LIMITKEEPER_/) }),
+    );
+  });
+
+  it('an address in place of the options, of which nothing is told', () => {
+    const url = 'redis://:hunter2@localhost';
+    expect(() => new RedisStore(url as never)).toThrow(/a string\. Make a client.*client: new Redis\(url\)/);
+    expect(() => new RedisStore(url as never)).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
     );
   });
 

@@ -2,6 +2,7 @@ import { knownOptions, optionalBoolean, plainObject, wholeNumber } from '../../c
 import type { Clock } from '../../core/clock.js';
 import { rangeError, received, typeError } from '../../core/errors.js';
 import { checkClock } from '../clock.js';
+import { isClient } from './clients/detect.js';
 
 export interface RedisStoreOptions {
   /**
@@ -39,6 +40,7 @@ interface Checked {
 }
 
 export function checkOptions(options: RedisStoreOptions): Checked {
+  refuseBare(options);
   const {
     client,
     prefix = DEFAULT_PREFIX,
@@ -55,6 +57,20 @@ export function checkOptions(options: RedisStoreOptions): Checked {
     batching: batching === true,
     clock: clock === undefined ? undefined : checkClock(clock),
   };
+}
+
+/** @throws TypeError for what belongs into the options: a client, or the address of a server, which may hold a password. */
+function refuseBare(options: unknown): void {
+  const came =
+    typeof options === 'string'
+      ? 'a string. Make a client of the address: new RedisStore({ client: new Redis(url) })'
+      : isClient(options) && 'a client. Write new RedisStore({ client })';
+  if (came === false) return;
+  throw typeError(
+    'ERR_LIMITKEEPER_OPTION_TYPE',
+    `the options of RedisStore must be an object with a client, got ${came}.`,
+    { option: 'client' },
+  );
 }
 
 function checkPrefix(prefix: unknown): string {

@@ -34,6 +34,15 @@ export function portFor(client: unknown): RedisPort {
   throw wrong(`${EXPECTED}, got an object that is none of these. Pass the client itself, not its options.`);
 }
 
+/** Is this a client, old or new, and no plain object with options, which may have functions of the same names? */
+export function isClient(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (isUpstash(value)) return true;
+  return ['sendCommand', 'send_command'].some(
+    name => has(value, name, 'function') && !Object.hasOwn(value, name),
+  );
+}
+
 /** @throws TypeError `ERR_LIMITKEEPER_OPTION_TYPE` for a client that its user has closed. One not yet started is sound. */
 export function refuseClosed(client: object): void {
   const { status, isOpen, socketEpoch } = client as Partial<IoredisClient & NodeRedisClient>;
