@@ -14,11 +14,6 @@ export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePro
   return isPromise(value) ? Promise.resolve(value).then(next) : next(value);
 }
 
-/** All of them in order: a plain array when no element is a promise. */
-export function all<T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> {
-  return values.some(isPromise) ? Promise.all(values) : (values as T[]);
-}
-
 /** A promise of what `make` answers or throws: an async function without its turns of the microtask queue. */
 export function promised<T>(make: () => MaybePromise<T>): Promise<T> {
   try {

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
-import type { BatchItem, Operation } from '../../src/core/operation.js';
+import type { Operation } from '../../src/core/operation.js';
 import type { Rule } from '../../src/core/rule.js';
 import { RedisStore } from '../../src/stores/redis/index.js';
+import { applyBatch } from '../../src/testing/batch.js';
 import { startRedis } from '../support/redis/server.js';
 import type { RedisServer } from '../support/redis/server.js';
 import { consume, rule, subject } from '../support/subjects.js';
@@ -39,8 +40,7 @@ const SHAPES = [
 ] as const;
 
 const apply = async (of: Rule, operation: Operation = consume(1)) => {
-  const item: BatchItem = { rule: of, subject: alice, operation };
-  return (await store.apply([item])).readings[0]!;
+  return (await applyBatch(store, [{ rule: of, subject: alice, operation }])).readings[0]!;
 };
 
 /** The commands that the script ran for one call. */

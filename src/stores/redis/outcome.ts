@@ -1,6 +1,6 @@
+import { algorithms } from '../../algorithms/index.js';
+import { Check } from '../../core/check.js';
 import { decide } from '../../core/decide.js';
-import { CELL_VERSION } from '../../core/cell.js';
-import type { Cell } from '../../core/cell.js';
 import { storeError } from '../../core/errors.js';
 import type { Reading, Reason } from '../../core/decision.js';
 import type { Rule } from '../../core/rule.js';
@@ -81,15 +81,10 @@ export class ReplyReader {
     if (item?.operation.type !== 'consume') return noReply();
     this.#next += 1;
     const { rule, subject, operation } = item;
-    const { algorithm, windowMs } = rule;
-    const state = [this.#number(), this.#number(), this.#number()];
-    const cell: Cell = {
-      v: CELL_VERSION,
-      counters: [{ algorithm, windowMs, state, holds: NONE, until: Infinity }],
-    };
-    const cost = isCounted ? 0 : operation.cost;
-    const { readings } = decide([{ rule, subject, operation: { type: 'peek', cost } }], [cell], this.at);
-    return { at: this.at, readings, blockStarted: NONE, blocks: NONE };
+    const look = new Check(rule, subject, { type: 'peek', cost: isCounted ? 0 : operation.cost });
+    algorithms[rule.algorithm].load(look, [this.#number(), this.#number(), this.#number()]);
+    decide([look], this.at);
+    return { at: this.at, readings: [look], blockStarted: NONE, blocks: NONE };
   }
 
   #reading({ scope, capacity }: Rule, item: number, blocks: BlockNews[]): Reading {
