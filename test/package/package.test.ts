@@ -135,6 +135,19 @@ describe('the tarball', () => {
   });
 });
 
+test('npm pack in a checkout that was never built builds first', async () => {
+  const checkout = path.join(sandbox, 'checkout');
+  const left = ['node_modules', 'dist', '.git'].map(name => path.join(root, name));
+  cpSync(root, checkout, { recursive: true, filter: source => !left.includes(source) });
+  symlinkSync(path.join(root, 'node_modules'), path.join(checkout, 'node_modules'), 'junction');
+  await run('npm', ['pack', '--pack-destination', checkout], { cwd: checkout });
+  const inside = readdirSync(checkout).find(name => name.endsWith('.tgz'))!;
+  const { stdout } = await run('tar', ['-tzf', inside], { cwd: checkout });
+  for (const name of ['index.js', 'index.cjs', 'index.d.ts', 'THIRD-PARTY.md']) {
+    expect(stdout.split('\n')).toContain(`package/dist/${name}`);
+  }
+});
+
 describe('without Express', () => {
   test('createLimiter serves another server, as ES module and CommonJS, and compiles though Express is not there', async () => {
     expect(existsSync(path.join(alone(), 'node_modules/express'))).toBe(false);
