@@ -1,4 +1,5 @@
-// npx tsx --import ./scripts/lua-loader.js examples/admin/server.ts
+//   npx --yes tsx node_modules/limitkeeper/examples/admin/server.ts
+// (in a checkout: npm run example examples/admin/server.ts)
 // Then open http://127.0.0.1:3000/ops/limits and type the key. Lock yourself out to have something to free:
 //   for i in 1 2 3 4 5 6; do curl -X POST 'http://127.0.0.1:3000/login?email=a@b.c'; done
 import { randomBytes } from 'node:crypto';

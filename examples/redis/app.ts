@@ -1,5 +1,6 @@
 // One of several processes of an application, all behind the same Redis: one count for all of them.
-//   REDIS_URL=redis://127.0.0.1:6379 PORT=3001 npx tsx --import ./scripts/lua-loader.js examples/redis/app.ts
+//   PORT=3001 npx --yes tsx node_modules/limitkeeper/examples/redis/app.ts
+// (in a checkout: PORT=3001 npm run example examples/redis/app.ts). REDIS_URL names another Redis than that of this machine.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';

@@ -1,9 +1,9 @@
 // Starts the application twice behind one Redis and asks both in turn: ten requests pass, whichever process they meet.
-//   REDIS_URL=redis://127.0.0.1:6379 npx tsx --import ./scripts/lua-loader.js examples/redis/two.ts
+//   npx --yes tsx node_modules/limitkeeper/examples/redis/two.ts
+// (in a checkout: npm run example examples/redis/two.ts). REDIS_URL names another Redis than that of this machine.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 
 const REQUESTS = 14;
 
@@ -13,9 +13,8 @@ interface App {
 }
 
 async function start(): Promise<App> {
-  const child = fork(join(import.meta.dirname, 'app.ts'), {
-    execArgv: ['--import', 'tsx', '--import', './scripts/lua-loader.js'],
-    cwd: join(import.meta.dirname, '..', '..'),
+  // It is translated as this process is, whose flags it inherits.
+  const child = fork(new URL('app.ts', import.meta.url), {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

@@ -1,4 +1,6 @@
-// RATE_ADMIN_KEY=$(openssl rand -hex 24) npx tsx --import ./scripts/lua-loader.js examples/service/server.ts
+//   export RATE_ADMIN_KEY=$(openssl rand -hex 24)
+//   npx --yes tsx node_modules/limitkeeper/examples/service/server.ts
+// (in a checkout: npm run example examples/service/server.ts), and in another terminal with the same key:
 //   curl -X POST http://127.0.0.1:3001/rate/check -H 'X-User-Id: 42' -H 'Content-Type: application/json' -d '{"endpoint":"/search"}'
 //   curl 'http://127.0.0.1:3001/rate/status?endpoint=/search' -H 'X-User-Id: 42'
 //   curl -X DELETE http://127.0.0.1:3001/rate/reset/42 -H "X-Admin-Key: $RATE_ADMIN_KEY"

@@ -1,4 +1,5 @@
 // Tests the package as users get it: packed, installed from the tarball into an empty project, imported both ways.
+import { spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -13,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { startRedis } from '../support/redis/server.js';
 import { filesBelow, node, nodeJson, pack, root, run, typeCheck } from '../support/packed.js';
 
 jest.setTimeout(300_000);
@@ -70,6 +72,7 @@ beforeAll(async () => {
   for (const { version, runtime, types } of EXPRESS_VERSIONS) {
     give(project(version), [
       ['express', runtime],
+      ['ioredis', 'ioredis'],
       ['@types/express', types],
       ['@types/node', '@types/node'],
     ]);
@@ -132,6 +135,69 @@ describe('the tarball', () => {
     expect(readdirSync(path.join(alone(), 'node_modules')).filter(name => !/^[.@]/.test(name))).toEqual([
       'limitkeeper',
     ]);
+  });
+});
+
+test('npm pack in a checkout that was never built builds first', async () => {
+  const checkout = path.join(sandbox, 'checkout');
+  const left = ['node_modules', 'dist', '.git'].map(name => path.join(root, name));
+  cpSync(root, checkout, { recursive: true, filter: source => !left.includes(source) });
+  symlinkSync(path.join(root, 'node_modules'), path.join(checkout, 'node_modules'), 'junction');
+  await run('npm', ['pack', '--pack-destination', checkout], { cwd: checkout });
+  const inside = readdirSync(checkout).find(name => name.endsWith('.tgz'))!;
+  const { stdout } = await run('tar', ['-tzf', inside], { cwd: checkout });
+  for (const name of ['index.js', 'index.cjs', 'index.d.ts', 'THIRD-PARTY.md']) {
+    expect(stdout.split('\n')).toContain(`package/dist/${name}`);
+  }
+});
+
+// By the commands that they begin with, and so that nothing of a checkout is there to help.
+describe('the examples of the installed package', () => {
+  /** What it says until `enough` is among it. */
+  const says = async (name: string, enough: RegExp, env: NodeJS.ProcessEnv = {}): Promise<string> => {
+    const example = spawn(
+      process.execPath,
+      [path.join(root, 'node_modules/tsx/dist/cli.mjs'), `node_modules/limitkeeper/examples/${name}.ts`],
+      { cwd: project(5), env: { PATH: process.env['PATH'], PORT: '0', ...env } },
+    );
+    let said = '';
+    await new Promise(resolve => {
+      for (const stream of [example.stdout, example.stderr]) {
+        stream.on('data', chunk => {
+          said += String(chunk);
+          if (enough.test(said)) resolve(undefined);
+        });
+      }
+      example.on('close', resolve);
+    });
+    example.kill();
+    return said;
+  };
+
+  test.each([
+    ['demo/server', /limitkeeper demo on http/],
+    ['demo/smoke', /The demo limits what it says\./],
+    ['admin/server', /Listening on/],
+    ['service/server', /Listening on/],
+  ])('%s', async (name, enough) => {
+    expect(await says(name, enough)).toMatch(enough);
+  });
+
+  test('redis/two', async () => {
+    const redis = await startRedis();
+    try {
+      expect(await says('redis/two', /passed\.$/m, { REDIS_URL: redis.url })).toContain('10 of 14 passed.');
+    } finally {
+      await redis.stop();
+    }
+  });
+
+  test('say how they are run', () => {
+    for (const name of ['admin/server', 'service/server', 'redis/app', 'redis/two']) {
+      const text = readFileSync(path.join(root, `examples/${name}.ts`), 'utf8');
+      expect(text).toContain(`npx --yes tsx node_modules/limitkeeper/examples/${name}.ts\n`);
+      expect(text).toContain(`npm run example examples/${name}.ts)`);
+    }
   });
 });
 

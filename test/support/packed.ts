@@ -68,8 +68,8 @@ export async function typeCheck(folder: string, files: string[], compilerOptions
 
 /** Packs what is here, built anew where it has changed. Answers the path of the tarball. */
 export async function pack(folder: string): Promise<string> {
-  if (!isBuilt()) await run('npm', ['run', 'build'], { cwd: root });
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: root });
+  const how = isBuilt() ? ['--ignore-scripts'] : [];
+  await run('npm', ['pack', ...how, '--pack-destination', folder], { cwd: root });
   const tarball = readdirSync(folder).find(name => name.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack left no tarball');
   return path.join(folder, tarball);
