@@ -268,7 +268,7 @@ describe('what cannot even be read is a failure, and a probe that meets it ends'
       let isOdd = true;
       const plain = (checks: readonly Check[]): unknown => (isOdd ? odd(checks) : memory.decide(checks));
       const decide = isAsync ? (checks: readonly Check[]) => Promise.resolve(checks).then(plain) : plain;
-      const guard = new Guard(Object.assign(new MemoryStore(), { decide }) as unknown as Store, TIMEOUT);
+      const guard = new Guard(Object.assign(new MemoryStore(), { decide }), TIMEOUT);
       expect(await codes(guard, 6)).toEqual([
         ...Array<string>(5).fill('ERR_LIMITKEEPER_STORE'),
         'ERR_LIMITKEEPER_STORE_SUSPENDED',
