@@ -11,6 +11,7 @@ import { RequestLimiter } from './request-limiter.js';
 import { LimiterRun, stateOf } from './request-state.js';
 import { resolveRules } from './resolve.js';
 import { hasLooseEnds, settleBeforeEnd } from './settle.js';
+import { HANDLER_VERBS } from './types.js';
 import type { RateLimitHandler, RateLimitOptions, WebSocketLike } from './types.js';
 import { holdMessages, isWebSocket, speakForSocket, standsForSocket } from './web-socket.js';
 import { warnAboutStore } from './warnings.js';
@@ -32,7 +33,9 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
         limitRequest(limiter, request, request.res as Response, next);
       } else limitRequest(limiter, req, res as Response, next);
     };
-    return Object.assign(handler as RateLimitHandler, { limiter: limiter.core });
+    const { core } = limiter;
+    const verbs = Object.fromEntries(HANDLER_VERBS.map(verb => [verb, core[verb].bind(core)]));
+    return Object.assign(handler as RateLimitHandler, verbs, { limiter: core });
   };
 }
 

@@ -96,12 +96,25 @@ export interface WebSocketLike {
   once(event: 'close', listener: () => void): unknown;
 }
 
+/** What operators do most, on the middleware itself. */
+export const HANDLER_VERBS = [
+  'peek',
+  'block',
+  'unblock',
+  'reset',
+  'forgive',
+  'inspect',
+  'resetAll',
+  'on',
+  'close',
+] as const satisfies readonly (keyof Limiter)[];
+
 /**
- * The middleware, with its limiter for peeking, unblocking and listening. It goes wherever Express takes a
- * `RequestHandler`, and asks for no more than node's own types: as a handler of `Request` with any parameters it would,
- * in `app.get('/users/:id', limit, handler)`, hide from TypeScript that `req.params.id` is a string.
+ * The middleware, with the verbs of its limiter (`limit.reset(key)`, `limit.on('blocked', …)`) and the limiter itself. It
+ * goes wherever Express takes a `RequestHandler`, and asks for no more than node's own types: as a handler of `Request` with
+ * any parameters it would, in `app.get('/users/:id', limit, handler)`, hide from TypeScript that `req.params.id` is a string.
  */
-export interface RateLimitHandler {
+export interface RateLimitHandler extends Pick<Limiter, (typeof HANDLER_VERBS)[number]> {
   (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void): void;
   /** As `app.ws` of express-ws calls it: a refused socket is closed with code 1013 and `429` in the reason. */
   (socket: WebSocketLike, req: IncomingMessage, next: (error?: unknown) => void): void;

@@ -36,6 +36,29 @@ test('the default export is rateLimit', () => {
   expect(defaultExport).toBe(rateLimit);
 });
 
+test('the verbs of its limiter are on the middleware', async () => {
+  const limit = one({ keyFn: () => 'alice' });
+  const ended: string[] = [];
+  const off = limit.on('blocked', ({ scope }) => ended.push(scope));
+  off();
+  await limit.block('alice', 60);
+  expect((await limit.peek('alice')).reason).toBe('blocked');
+  await limit.unblock('alice');
+  await limit.limiter.consume('alice');
+  expect((await limit.peek('alice')).remaining).toBe(1);
+  expect(await limit.inspect('alice')).toHaveLength(1);
+  await limit.forgive('alice');
+  expect((await limit.peek('alice')).remaining).toBe(2);
+  await limit.limiter.consume('alice');
+  await limit.reset('alice');
+  expect((await limit.peek('alice')).remaining).toBe(2);
+  await limit.limiter.consume('alice');
+  await limit.resetAll();
+  expect((await limit.peek('alice')).remaining).toBe(2);
+  await limit.close();
+  expect(ended).toEqual([]);
+});
+
 test('it takes three parameters, so that Express does not take it for an error handler, and has its limiter on it', () => {
   const limiter = one();
   expect(limiter).toHaveLength(3);
