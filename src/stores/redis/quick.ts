@@ -53,8 +53,12 @@ function codeOf({
   const ladder = blockMs.length === 0 ? '' : JSON.stringify(blockMs);
   return {
     kind: isBucket ? 'b' : letter === 'f' && align === 'epoch' ? 'e' : letter,
-    head: `${letter}${windowMs.toString(16)}:${scope}`,
+    head: `${letter}${hexadecimal(windowMs)}:${scope}`,
     window: String(windowMs),
     more: isBucket ? [ladder, String(limit)] : ladder === '' ? [] : [ladder],
   };
 }
+
+/** Mostly whole seconds, which take two or three bytes less for each subject. */
+const hexadecimal = (ms: number): string =>
+  ms % 1000 === 0 ? (ms / 1000).toString(16) : `${ms.toString(16)}m`;

@@ -47,11 +47,12 @@ local function decideAtLength()
   --@include shared/apply.lua
   local rules, work
   if ARGV[3] then
-    local scope, window, cost = string.match(ARGV[3], '^%a%x+:(.*)$'), ARGV[4] + 0, ARGV[5] + 0
+    local window, from = parseHead(ARGV[3])
+    local cost = ARGV[5] + 0
     local capacity, ladder = ARGV[6] / window + cost, ARGV[7] or ''
     rules = {
       {
-        scope = scope,
+        scope = string.sub(ARGV[3], from),
         algorithm = plainAlgorithm(ARGV[3]),
         limit = ARGV[8] and ARGV[8] + 0 or capacity,
         window = window,

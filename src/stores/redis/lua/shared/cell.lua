@@ -3,9 +3,9 @@
 -- A value has one of two forms, told apart by the first byte, which is also the mark of the format.
 --
 -- A letter: one counter and nothing else, as most subjects are. Short, and read and written at once:
---   letter (s sliding window, f fixed window, t token bucket, l leaky bucket), window in hexadecimal, ':', scope; then the
---   state, whole numbers of 6 or 4 bytes, the high byte first: s start 6, current 4, previous 4 · f start 6, count 4
---   · t and l level 6, at 6, until 6
+--   letter (s sliding window, f fixed window, t token bucket, l leaky bucket), window as hexadecimal seconds, or
+--   milliseconds with an m behind them, ':', scope; then the state, whole numbers of 6 or 4 bytes, the high byte first:
+--   s start 6, current 4, previous 4 · f start 6, count 4 · t and l level 6, at 6, until 6
 --
 -- A 1: a stream of MessagePack items, of which that is the first. A string begins the cell of that scope; a number begins a
 -- part of the cell:

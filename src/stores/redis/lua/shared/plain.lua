@@ -9,11 +9,17 @@ local function plainAlgorithm(value)
   return string.find(LETTERS, string.sub(value, 1, 1), 1, true)
 end
 
--- window, scope, and the state. A value cut short has no such head, or no such state.
+-- window, and where the scope begins. An error for what is no such head.
+local function parseHead(value)
+  local window, unit, from = string.match(value, '^.(%x+)(m?):()')
+  return tonumber(window, 16) * (unit == 'm' and 1 or 1000), from
+end
+
+-- window, scope, and the state.
 local function parsePlain(value, algorithm)
-  local window, scope = string.match(value, '^.(%x+):(.*)$', 1)
-  local head = #value - STATE_BYTES[algorithm]
-  return tonumber(window, 16), string.sub(scope, 1, head - #window - 2), struct.unpack(STATE_FORMS[algorithm], value, head + 1)
+  local window, from = parseHead(value)
+  local state = #value - STATE_BYTES[algorithm] + 1
+  return window, string.sub(value, from, state - 1), struct.unpack(STATE_FORMS[algorithm], value, state)
 end
 
 -- The value of these cells in this form; nil: they have none.
@@ -35,8 +41,9 @@ local function plainValue(cells)
   elseif b >= WIDE or c and c >= WIDE then
     return nil
   end
+  local window = counter.window
   return string.sub(LETTERS, algorithm, algorithm)
-    .. format('%x:', counter.window)
+    .. (fmod(window, 1000) == 0 and format('%x:', window / 1000) or format('%xm:', window))
     .. cell.scope
     .. struct.pack(STATE_FORMS[algorithm], a, b, c or nil)
 end
