@@ -154,6 +154,13 @@ describe('Two steps', () => {
     expect(codes).toEqual([]);
   });
 
+  test('a password without an e-mail is wrong', async () => {
+    await recipe(snippet('Two steps'));
+    const answer = await json('a@x.y', 'of undefined', { path: '/login/password' });
+    expect([answer.status, answer.text]).toEqual([401, '{"error":"invalid_credentials"}']);
+    expect(checked).toEqual([]);
+  });
+
   test('S5 many accounts from one address: 25 wrong passwords', async () => {
     await recipe(snippet('Two steps').replace('email: req => req.session.email', ''));
     const all = await statuses(60, i =>

@@ -1,6 +1,7 @@
 // Every snippet of docs/recipes.md and docs/responses.md is type-checked and run as it stands there.
 import express from 'express';
-import { clientIp } from 'limitkeeper';
+import { clientIp, createLimiter, decisionHeaders, MemoryStore } from 'limitkeeper';
+import { FakeClock } from 'limitkeeper/testing';
 import { readMarkdown, tableRows } from '../support/markdown.js';
 import { DocPage } from '../support/pages.js';
 import { Reader, statuses, times } from '../support/recipe.js';
@@ -50,6 +51,19 @@ test('API', async () => {
   );
 });
 
+test('API: 120 bad tokens from one address shut out the good ones from there', async () => {
+  const authenticate = (req: express.Request, res: express.Response, next: () => void): void => {
+    if (req.get('authorization') === 'Bearer good') next();
+    else res.sendStatus(401);
+  };
+  await reader.recipe(page.snippet('API'), { authenticate, routes: express.Router() });
+  const ask = (token: string) => reader.ask('/api', { headers: { authorization: `Bearer ${token}` } });
+  expect((await ask('good')).status).toBe(200);
+  expect(await statuses(120, i => ask(`bad${String(i)}`))).toEqual(times(120, 401));
+  const good = await ask('good');
+  expect([good.status, good.headers['retry-after']]).toEqual([429, '120']);
+});
+
 test('Plans', async () => {
   await reader.recipe(page.snippet('Plans'), {
     authenticate: express.Router(),
@@ -77,9 +91,12 @@ test('AI cost', async () => {
       units: prompt.length + most / 10,
     }),
   });
+  // Without a body, and so without a prompt: 100 are answered.
+  const { status, text: answer } = await reader.ask('/ask', { method: 'POST' });
+  expect([status, JSON.parse(answer)]).toEqual([200, { text: '', left: 49_900 }]);
   // 20 units asked and 100 answered.
   const { text } = await reader.ask('/ask', { json: { prompt: 'x'.repeat(20) } });
-  expect(JSON.parse(text)).toEqual({ text: 'x'.repeat(20), left: 49_880 });
+  expect(JSON.parse(text)).toEqual({ text: 'x'.repeat(20), left: 49_780 });
   expect((await reader.ask('/ask', { json: { prompt: 'x'.repeat(49_000) } })).status).toBe(429);
 });
 
@@ -151,6 +168,21 @@ test('In a handler', async () => {
   expect(JSON.parse((await reader.ask('/import')).text)).toEqual({ left: 9, before: 9 });
   unchanged = true;
   expect(JSON.parse((await reader.ask('/import')).text)).toEqual({ left: 9, before: 8 });
+});
+
+test('the example of a RateLimit with several rules is true', async () => {
+  const limiter = createLimiter({
+    rules: [
+      { scope: 'search.second', limit: 2, windowSec: 1, blockSec: 300 },
+      { scope: 'search.minute', limit: 60, windowSec: 60 },
+    ],
+    store: new MemoryStore({ clock: new FakeClock(1_750_000_000_000) }),
+  });
+  for (let i = 0; i < 2; i += 1) await limiter.consume('a');
+  const { RateLimit, 'Retry-After': wait } = decisionHeaders(await limiter.consume('a'));
+  const text = readMarkdown('docs/responses.md').replace(/\s+/g, ' ');
+  expect(text).toContain(`of \`${RateLimit!}\` the first refuses.`);
+  expect(text).toContain(`for all rules together: ${wait!}.`);
 });
 
 test('Another answer', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createLimiter } from '../../src/index.js';
 import { RedisStore } from '../../src/stores/redis/index.js';
 import { storeConformance } from '../../src/testing/index.js';
@@ -22,13 +23,25 @@ afterAll(async () => {
 });
 
 /** The command of docs/redis.md that makes the user: whoever pastes it must get a store that works. */
-const [, written = ''] = /^ACL SETUSER limits on >secret ([^`]*)/m.exec(readMarkdown('docs/redis.md')) ?? [];
-const RULES = written.split(/\s+/).filter(word => word !== '');
+const [written = ''] = /^redis-cli ACL SETUSER .*$/m.exec(readMarkdown('docs/redis.md')) ?? [];
+/** As a shell hands them to redis-cli. */
+const [ACL, SETUSER, NAME, ...RULES] = execFileSync('sh', [
+  '-c',
+  written.replace('redis-cli', "printf '%s\\n'"),
+])
+  .toString()
+  .trim()
+  .split('\n');
 const COMMANDS = RULES.filter(word => word.startsWith('+'));
 const CLIENT_RULES: Record<string, string[]> = {
   ioredis: ['+info', '+client'],
   'node-redis': ['+hello', '+client'],
 };
+
+it('the documented command makes the user', async () => {
+  expect([ACL, SETUSER, NAME]).toEqual(['ACL', 'SETUSER', 'limits']);
+  expect(await redis.call(ACL!, SETUSER!, NAME!, ...RULES)).toBe('OK');
+});
 
 let users = 0;
 
@@ -37,7 +50,7 @@ async function limited(kind: ClientKind, without: readonly string[] = []): Promi
   const name = `user${String(users++)}`;
   const own = CLIENT_RULES[kind.name.split(' ')[0]!]!;
   const rules = RULES.filter(rule => !without.includes(rule));
-  await redis.call('ACL', 'SETUSER', name, 'reset', 'on', '>secret', ...rules, ...own);
+  await redis.call('ACL', 'SETUSER', name, 'reset', ...rules, ...own);
   const client = kind.single({ port: redis.port, password: 'secret' }, false, {
     username: name,
     password: 'secret',

@@ -30,7 +30,7 @@ import { StepPort } from './step-port.js';
  *
  * @throws TypeError or RangeError for a wrong option, above all a `client` that is no supported client or has been closed.
  * @example
- * const store = new RedisStore({ client: new Redis(process.env.REDIS_URL) });
+ * const store = new RedisStore({ client: new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379') });
  * app.use('/api', rateLimit({ scope: 'api.ip', limit: 120, windowSec: 60, store }));
  */
 export class RedisStore implements Store {
