@@ -1,6 +1,7 @@
 import { CELL_VERSION } from '../../core/cell.js';
 import type { Cell } from '../../core/cell.js';
 import type { Check } from '../../core/check.js';
+import { isStanding } from '../../core/block.js';
 import { decide } from '../../core/decide.js';
 import { BlockLists } from './blocks.js';
 import type { Blocked } from './blocks.js';
@@ -150,9 +151,17 @@ export class Cells {
     return this.#table.size - this.blocks.size;
   }
 
+  /** Does a block refuse whom the row counts, whatever it says? */
+  #isBlocked(row: number, now: number): boolean {
+    if (this.blocks.size === 0) return false;
+    const block = this.#table.blockOf(row);
+    return block >= 0 && isStanding(blockedAt(this.#table.segment, block).block, now);
+  }
+
   /**
-   * For one counter: what is over goes, else of a sample the emptiest, as a share of its capacity. So a flood of new
-   * addresses, each with a unit or two, drives out itself.
+   * For one counter. What is over goes; else of a sample one whose subject a block refuses anyway, or there would be no room
+   * for others in a store that is full of them; else the emptiest, as a share of its capacity: so a flood of new addresses,
+   * each with a unit or two, drives out itself.
    */
   #makeRoom(now: number): void {
     if (this.#counters >= this.#most) this.sweep(SAMPLE, now);
@@ -165,7 +174,7 @@ export class Cells {
       const series = table.seriesOf(row);
       if (series.kind === 'block') continue;
       const until = rowUntil(segment, row, series);
-      const share = until <= now ? -1 : rowShare(segment, row, series, now);
+      const share = until <= now ? -2 : this.#isBlocked(row, now) ? -1 : rowShare(segment, row, series, now);
       if (share < victim.share || (share === victim.share && until < victim.until)) {
         victim = { segment, row, share, until };
       }

@@ -13,6 +13,8 @@ export interface Overflow {
   readonly holds: Holds;
 }
 
+type Words = Pick<Digest, 'place' | 'second' | 'third' | 'fourth'>;
+
 export type Beside = Blocked | Overflow;
 
 /**
@@ -41,7 +43,7 @@ export class Segment {
   }
 
   /** The row of this digest and series (0: of any), or -1; sought from `from` on, or from the beginning of its chain. */
-  find({ place, second, third, fourth }: Digest, series: number, from = this.#home(place)): number {
+  find({ place, second, third, fourth }: Words, series: number, from = this.#home(place)): number {
     const { digests } = this;
     for (let row = from; ; row = this.next(row)) {
       const stored = this.series[row];
@@ -52,8 +54,13 @@ export class Segment {
     }
   }
 
+  digestAt(row: number): Words {
+    const [place = 0, second = 0, third = 0, fourth = 0] = this.digests.subarray(4 * row, 4 * row + 4);
+    return { place, second, third, fourth };
+  }
+
   /** The caller has made sure that there is none yet. */
-  insert({ place, second, third, fourth }: Digest, series: number): number {
+  insert({ place, second, third, fourth }: Words, series: number): number {
     this.rows += 1;
     this.fit();
     const row = this.#hole(place);

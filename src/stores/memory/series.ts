@@ -30,6 +30,9 @@ export interface Scope {
 /** Windows of ten years leave three bits of a whole number. */
 const keyOf = (kind: Kind, windowMs: number): number => 8 * windowMs + KINDS.indexOf(kind);
 
+/** That of the blocks of a scope. */
+export const BLOCK = keyOf('block', 0);
+
 /**
  * The series in use. A plan may bring any number of windows: a series lives as long as it has rows, so that there are
  * never more of them than rows.

@@ -1,6 +1,6 @@
 import { Digest } from './digest.js';
 import { Segment } from './segment.js';
-import { SeriesList } from './series.js';
+import { BLOCK, SeriesList } from './series.js';
 import type { Kind, Series } from './series.js';
 
 /*
@@ -64,6 +64,12 @@ export class Table {
     let row = this.segment.find(this.#digest, 0);
     for (; row >= 0; row = this.segment.find(this.#digest, 0, this.segment.next(row))) rows.push(row);
     return rows;
+  }
+
+  /** The row of the block that belongs to a counter's row, or -1. They stand in one chain. */
+  blockOf(row: number): number {
+    const block = this.seriesOf(row).scope.series.get(BLOCK);
+    return block === undefined ? -1 : this.segment.find(this.segment.digestAt(row), block.number);
   }
 
   /** Adds a row, of which the caller knows that it is not there. */
