@@ -97,37 +97,37 @@ async function settleReservations(state: RequestState, actual: Costs): Promise<v
   }
   // A rule that reserves and is no part of this request (`when`, `skip`, an unlimited plan) has nothing to settle either.
   if (!state.runs.some(({ limiter }) => limiter.reserves)) warnOnce('LIMITKEEPER_NOTHING_RESERVED');
-  for (const limiter of state.runs) {
-    const named = limiter.ruleRuns.filter(
+  for (const met of state.runs) {
+    const named = met.ruleRuns.filter(
       ({ rule, actual: earlier }) =>
         rule.reserve &&
         earlier === undefined &&
         (typeof actual === 'number' || Object.hasOwn(actual, rule.template.scope)),
     );
     for (const run of named) run.actual = costFor(actual, run.rule.template.scope, run.cost);
-    await limiter.settling;
+    await met.settling;
     // Those that count by outcome wait for it; the others are settled now, so that the units on hold are free at once.
     const now = named.filter(({ rule, spent, estimate }) =>
       spent ? estimate?.at !== undefined : rule.count === 'all',
     );
-    await settleNow(limiter, now);
+    await settleNow(met, now);
   }
   state.writeHeaders();
 }
 
-async function settleNow(limiter: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
+async function settleNow(met: LimiterRun, runs: readonly RuleRun[]): Promise<void> {
   const checks = runs.map(run => {
-    const operation = settling(limiter, run);
+    const operation = settling(met, run);
     run.spent = true;
     if (charges(operation)) run.charged = true;
     return run.check.with(operation);
   });
   if (checks.length === 0) return;
-  limiter.settled(await limiter.limiter.engine.effect(checks, limiter.local), runs);
+  await met.effect(checks, runs);
 }
 
 /** What makes the units that are charged the real ones. */
-function settling(limiter: LimiterRun, run: RuleRun): Operation {
+function settling(met: LimiterRun, run: RuleRun): Operation {
   const actual = run.actual ?? run.cost;
   if (run.estimate?.at !== undefined) {
     const more = actual - run.estimate.units;
@@ -135,7 +135,7 @@ function settling(limiter: LimiterRun, run: RuleRun): Operation {
   }
   // Nothing is on hold where the store failed open, or where onLimited let a refused request go on.
   return run.taken
-    ? { type: 'settle', at: limiter.decidedAt, held: run.cost, actual }
+    ? { type: 'settle', at: met.decidedAt, held: run.cost, actual }
     : { type: 'charge', units: actual };
 }
 
@@ -143,10 +143,9 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
   const found = find(state, name);
   const act = async (operation: Operation): Promise<RuleReading | undefined> => {
     if (found === undefined) return undefined;
-    const { limiter, run } = found;
+    const { met, run } = found;
     if (charges(operation)) run.charged = true;
-    const verdict = await limiter.limiter.engine.effect([run.check.with(operation)], limiter.local);
-    limiter.settled(verdict, [run]);
+    await met.effect([run.check.with(operation)], [run]);
     state.writeHeaders();
     return run.reading;
   };
@@ -166,21 +165,21 @@ function scopeHandle(state: RequestState, name: string): ScopeHandle {
     refund: async units => {
       const wanted = units === undefined ? Infinity : checkCost(units, 'refund(n): n');
       if (found === undefined) return undefined;
-      const { run, limiter } = found;
+      const { run, met } = found;
       if (run.spent || !run.taken || run.check.operation.type !== 'consume') return run.reading;
       run.spent = true;
-      return act({ type: 'refund', at: limiter.decidedAt, units: Math.min(wanted, run.cost) });
+      return act({ type: 'refund', at: met.decidedAt, units: Math.min(wanted, run.cost) });
     },
   };
 }
 
 /** The run of a scope; `undefined` where the rule is known but no part of this request. */
-function find(state: RequestState, scope: string): { limiter: LimiterRun; run: RuleRun } | undefined {
+function find(state: RequestState, scope: string): { met: LimiterRun; run: RuleRun } | undefined {
   const known: string[] = [];
-  for (const limiter of state.runs) {
-    known.push(...limiter.limiter.scopes);
-    const run = limiter.ruleRuns.find(({ rule }) => rule.template.scope === scope);
-    if (run !== undefined) return { limiter, run };
+  for (const met of state.runs) {
+    known.push(...met.limiter.scopes);
+    const run = met.ruleRuns.find(({ rule }) => rule.template.scope === scope);
+    if (run !== undefined) return { met, run };
   }
   if (known.includes(scope)) return undefined;
   throw rangeError(

@@ -93,6 +93,11 @@ export class LimiterRun implements Announcement {
     this.silent = false;
   }
 
+  /** Has operations done on counters of this request, and takes how they stand then. */
+  async effect(checks: readonly Check[], runs: readonly RuleRun[]): Promise<void> {
+    this.settled(await this.limiter.engine.effect(checks, this.local), runs);
+  }
+
   get told(): Told | undefined {
     return this.silent ? undefined : (this.#settled ?? this.verdict);
   }

@@ -62,7 +62,7 @@ export class Segment {
   /** The caller has made sure that there is none yet. */
   insert({ place, second, third, fourth }: Words, series: number): number {
     this.rows += 1;
-    this.fit();
+    this.relayout();
     const row = this.#hole(place);
     this.digests[4 * row] = place;
     this.digests[4 * row + 1] = second;
@@ -91,7 +91,7 @@ export class Segment {
   }
 
   /** Lays the rows out anew where places are too few for them, or far too many. */
-  fit(): void {
+  relayout(): void {
     const fitting = Math.max(FEWEST_PLACES, Math.ceil((SPARE / FULL) * this.rows));
     if (this.rows <= FULL * this.places && this.places <= 2 * fitting) return;
     const other = new Segment(fitting);

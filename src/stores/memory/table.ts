@@ -100,7 +100,7 @@ export class Table {
         this.segment = segment;
         return this.#handRow;
       }
-      segment?.fit();
+      segment?.relayout();
       this.moves += 1;
       this.#handSegment = segment === undefined ? 0 : this.#handSegment + 1;
       this.#handRow = -1;
