@@ -55,16 +55,14 @@ export class LimiterRun implements Announcement {
 
   /** Made when first asked for: most requests only consume. */
   get ruleRuns(): readonly RuleRun[] {
-    return (this.#ruleRuns ??= this.#makeRuleRuns());
-  }
-
-  #makeRuleRuns(): RuleRun[] {
     const { verdict, checks, rules } = this;
+    // Somebody asks before it has decided, e.g. the `keyFn` of a limiter.
     if (verdict === undefined) return [];
-    return rules.flatMap((rule, i) => {
+    this.#ruleRuns ??= rules.flatMap((rule, i) => {
       const check = checks[i];
       return check === undefined ? [] : [new RuleRun(rule, check, verdict.checks[i], verdict.allowed)];
     });
+    return this.#ruleRuns;
   }
 
   get decision(): Decision | undefined {

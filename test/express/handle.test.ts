@@ -112,6 +112,20 @@ describe.each(EXPRESSES)('%s', (_name, express) => {
       });
     });
 
+    test('asked before it has decided, by its own keyFn, a scope has no reading; the handler sees one', async () => {
+      const early: unknown[] = [];
+      const keyFn = (req: Request): string => {
+        early.push(getRateLimit(req).scope('a').reading);
+        return 'alice';
+      };
+      let remaining: number | undefined;
+      await handled([{ scope: 'a', keyFn }], limit => {
+        remaining = limit.scope('a').reading?.remaining;
+      });
+      expect(early).toEqual([undefined]);
+      expect(remaining).toBe(9);
+    });
+
     test('an unknown scope is an error that names those there are', async () => {
       await handled([{ scope: 'a' }, { scope: 'b' }], async limit => {
         expect(() => limit.scope('c')).toThrow(
