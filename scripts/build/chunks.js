@@ -12,6 +12,8 @@ const source = path => fileURLToPath(new URL(`../../src/${path}`, import.meta.ur
  */
 const LAZY = {
   'backend-store': source('stores/backend-store.ts'),
+  // A limiter that will settle reads it when it is made.
+  settle: source('express/settle.ts'),
   'warning-texts': source('core/warning-texts.ts'),
 };
 

@@ -10,7 +10,7 @@ import { refuse } from './refuse.js';
 import { RequestLimiter } from './request-limiter.js';
 import { LimiterRun, stateOf } from './request-state.js';
 import { resolveRules } from './resolve.js';
-import { hasLooseEnds, settleBeforeEnd } from './settle.js';
+import { settleBeforeEnd } from './settle.js';
 import { HANDLER_VERBS } from './types.js';
 import type { RateLimitHandler, RateLimitOptions, WebSocketLike } from './types.js';
 import { holdMessages, isWebSocket, speakForSocket, standsForSocket } from './web-socket.js';
@@ -21,6 +21,7 @@ export function middlewareMaker(factories: StoreFactories): (options: RateLimitO
   return options => {
     const limiter = new RequestLimiter(options, factories);
     warnAboutStore(limiter.engine.store);
+    if (limiter.hasLooseEnds) limiter.settler = { settle: settleBeforeEnd };
     // Express hands over its own requests, whatever the type of the handler says.
     const handler = (
       req: Request | WebSocketLike,
@@ -129,7 +130,7 @@ function answer(run: LimiterRun, verdict: Verdict | undefined): void {
   state.writeHeaders();
   if (!verdict.allowed) refuse(run, verdict);
   else {
-    if (limiter.hasLooseEnds && hasLooseEnds(run)) settleBeforeEnd(run);
+    if (run.hasLooseEnds) limiter.settler?.settle(run);
     run.next();
   }
 }

@@ -6,7 +6,6 @@ import { asFailure, isFailure } from './failure.js';
 import { markRefusal } from './outcome.js';
 import { errorBody, prefersProblem, problemBody } from './problem.js';
 import type { LimiterRun } from './request-state.js';
-import { hasLooseEnds, settleBeforeEnd } from './settle.js';
 
 /** Answers a refused request, or has `onLimited` do it. */
 export function refuse(run: LimiterRun, verdict: Verdict): void {
@@ -53,7 +52,7 @@ function goesOn(run: LimiterRun): void {
   run.silent = true;
   markRefusal(run.res, false);
   run.state.writeHeaders();
-  if (hasLooseEnds(run)) settleBeforeEnd(run);
+  if (run.hasLooseEnds) run.limiter.settler?.settle(run);
 }
 
 /** 429, or 503 where the store failed and the limiter fails closed. */

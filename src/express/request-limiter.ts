@@ -24,6 +24,11 @@ export class RequestLimiter {
   readonly reserves: boolean;
   /** Has it a rule to which the end of a request matters? */
   readonly hasLooseEnds: boolean;
+  /**
+   * Settles a run before its response leaves. Set where a rule needs it: most of an application's limiters do not, and the
+   * file with all that belongs to it is read by then, not while a request waits.
+   */
+  settler: { settle(run: object): void } | undefined = undefined;
   /** Does every rule count all requests? Then what is decided is charged. */
   readonly countsAll: boolean;
   /** Who counts by something else has no use for addresses, nor for advice on them. */

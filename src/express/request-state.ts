@@ -7,6 +7,7 @@ import type { Verdict } from '../core/verdict.js';
 import { isTighter, namesLeftOut, setHeaders } from './headers.js';
 import type { Announcement, HeaderOptions, Told } from './headers.js';
 import type { HeldEnd } from './hold-end.js';
+import { hasLooseEnd } from './options.js';
 import type { RequestRule } from './options.js';
 import type { RequestLimiter } from './request-limiter.js';
 import { RuleRun } from './rule-run.js';
@@ -63,6 +64,11 @@ export class LimiterRun implements Announcement {
       return check === undefined ? [] : [new RuleRun(rule, check, verdict.checks[i], verdict.allowed)];
     });
     return this.#ruleRuns;
+  }
+
+  /** Has this request anything left to settle when it ends? Most have not, and their response is left alone. */
+  get hasLooseEnds(): boolean {
+    return this.limiter.hasLooseEnds && this.rules.some(hasLooseEnd);
   }
 
   get decision(): Decision | undefined {

@@ -5,7 +5,6 @@ import type { Check } from '../core/check.js';
 import type { Operation } from '../core/operation.js';
 import { HeldEnd } from './hold-end.js';
 import { asFailure } from './failure.js';
-import { hasLooseEnd } from './options.js';
 import { isRefusal } from './outcome.js';
 import type { LimiterRun, RequestState } from './request-state.js';
 import { charges } from './rule-run.js';
@@ -19,11 +18,6 @@ import { warnOnce } from '../core/warn-once.js';
  * nobody knows, and it counts for whatever a rule counts: hanging up must make nothing free.
  */
 type Ending = RequestOutcome | 'abandoned';
-
-/** Has this request anything left to settle when it ends? Most have not, and their response is left alone. */
-export function hasLooseEnds(run: LimiterRun): boolean {
-  return run.rules.some(hasLooseEnd);
-}
 
 /**
  * Settles reservations and outcomes before the response leaves, and lets the headers say how things stand then. However many

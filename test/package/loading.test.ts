@@ -83,13 +83,21 @@ describe('what is read later', () => {
   test('the store made of a backend, when one is made', async () => {
     const code = `${READ}
       const { backendStore } = require('limitkeeper');
-      if (typeof backendStore({}).apply !== 'function') throw new Error('no store');
+      if (typeof backendStore({}).decide !== 'function') throw new Error('no store');
       print();`;
     expect(await nodeJson(app(), '--eval', code)).toEqual([
       'index.cjs',
       'limitkeeper.cjs',
       'backend-store.cjs',
     ]);
+  });
+
+  test('what settles at the end of a request, when a limiter is made that does, and not with a request', async () => {
+    const code = `${READ}
+      const { byStatus, rateLimit } = require('limitkeeper');
+      rateLimit({ scope: 'a', limit: 1, windowSec: 60, count: 'failures', outcome: byStatus });
+      print();`;
+    expect(await nodeJson(app(), '--eval', code)).toEqual(['index.cjs', 'limitkeeper.cjs', 'settle.cjs']);
   });
 
   test('the texts of the warnings, with the first of them', async () => {
