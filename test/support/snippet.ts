@@ -35,8 +35,10 @@ export async function runSnippet(code: string, provided: Record<string, unknown>
   });
   try {
     const names = Object.keys(provided);
+    // What a program starts without waiting for it, as `void bootstrap();` does, has started when this is over.
+    const waiting = commonJs.replace(/^void (\w+\(\));$/m, 'await $1;');
     // A block, so that a snippet may declare an `app` of its own.
-    const body = `return (async () => { ${commonJs}\n })();`;
+    const body = `return (async () => { ${waiting}\n })();`;
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- running the documentation is the point
     const run = new Function('require', 'exports', ...names, body) as (...args: unknown[]) => Promise<void>;
     await run(require, exports, ...names.map(name => provided[name]));
